@@ -1,0 +1,118 @@
+//===- PanelLayout.h - packed weights and activation rows -----------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one layout that the packer writes and every kernel reads. This header is
+// shared with the freestanding micro-kernels: integers and arithmetic only.
+//
+// A weight is a matrix W[N][K], one row per output. Sixteen rows make a
+// *panel* (N is padded with zero rows), panels follow one another:
+//
+//   panel = [codes, padded to 64 bytes][scales, padded to 64 bytes]
+//
+// Quantized codes. Per group of 32 along K, in order, the bit planes, low plane
+// first. A k-vector j (0..7) of a group is 64 bytes: byte [row r][i] is the code
+// of row r, k = 32 g + 4 j + i. So a 32-bit lane holds four consecutive k of one
+// row, which is what VNNI, AMX and SDOT multiply. A plane of b bits has b
+// vectors; bits [f b, f b + b) of vector v belong to k-vector j = v + b f.
+// Codes are unsigned; value = scale * (code - zeroPoint) [+- min].
+//
+// Scales without super-groups, per group of 32: f16 scale[16], then, where the
+// format has mins, f16 min[16]; value = scale * code + min.
+//
+// Scales with super-groups, per 256: f16 d[16], (f16 dmin[16]), then per
+// sub-group of `group` elements int8 sc[16], then (with mins) per sub-group int8
+// mn[16]; value = (d * sc) * (code - zeroPoint) - dmin * mn.
+//
+// Floats: codes are [K][16 rows] in the source type; there are no scales.
+//
+// An activation row is made once and serves every format:
+//   int8: per group of 32 one 64-byte ActGroup; x ~= d * q
+//   f32:  K floats
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LLMC_COMPILER_WEIGHTS_PANELLAYOUT_H
+#define LLMC_COMPILER_WEIGHTS_PANELLAYOUT_H
+
+#include <stdint.h>
+
+/// What a micro-kernel must know of a format; passed as constants in field order.
+struct UkFormat {
+  int32_t loBits;     ///< bits of the low code plane: 2, 4 or 8; 0 for float weights
+  int32_t hiBits;     ///< bits of the high code plane: 0, 1 or 2
+  int32_t group;      ///< elements per (sub-)scale: 16 or 32; 0 for float weights
+  int32_t superGroup; ///< elements per f16 scale of the sub-scales: 256, or 0 without
+  int32_t zeroPoint;  ///< the code (after the codebook) that means 0
+  int32_t minSign;    ///< 0: no min; +1: value = s q + m; -1: value = s q - m
+  int32_t codebook;   ///< UkCodebook
+  int32_t floatKind;  ///< UkFloatKind
+};
+enum { ukFormatFields = 8 };
+
+enum UkCodebook : int32_t { ukCodebookNone = 0, ukCodebookIq4 = 1 };
+enum UkFloatKind : int32_t { ukQuantized = 0, ukF32 = 1, ukF16 = 2, ukBF16 = 3 };
+enum UkActKind : int32_t { ukActInt8 = 0, ukActF32 = 1 };
+
+enum { ukPanelRows = 16, ukGroup = 32 };
+
+/// One group of 32 of an int8 activation row. `sum`s are of q.
+struct UkActGroup {
+  int8_t q[32];
+  float d;           ///< scale: amax / 127
+  int32_t sum;       ///< over the 32 elements
+  float dsum;        ///< d * sum
+  int32_t sum16[2];  ///< over each half
+  float dsum16[2];   ///< d * sum16
+  int32_t pad;
+};
+static_assert(sizeof(UkActGroup) == 64, "one cache line per group");
+
+constexpr int64_t ukRoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+/// K as it is stored: whole groups, whole super-groups; float weights are not padded.
+constexpr int64_t ukPaddedK(const UkFormat &f, int64_t k) {
+  return f.floatKind ? k : ukRoundUp(k, f.superGroup ? f.superGroup : int64_t(ukGroup));
+}
+
+/// Bytes of the codes of 16 rows of one group of 32.
+constexpr int64_t ukGroupCodeBytes(const UkFormat &f) { return 64 * (f.loBits + f.hiBits); }
+
+/// Bytes of the scales of 16 rows of one scale record (a group, or a super-group).
+constexpr int64_t ukScaleRecordBytes(const UkFormat &f) {
+  int64_t perRow = f.superGroup ? 2 + f.superGroup / f.group : 2;
+  return ukPanelRows * perRow * (f.minSign ? 2 : 1);
+}
+constexpr int64_t ukScaleRecordLength(const UkFormat &f) {
+  return f.superGroup ? f.superGroup : f.group;
+}
+
+/// Bytes of the two regions of a panel, each padded to 64.
+constexpr int64_t ukPanelCodesBytes(const UkFormat &f, int64_t k) {
+  if (f.floatKind)
+    return ukRoundUp(k * ukPanelRows * (f.floatKind == ukF32 ? 4 : 2), 64);
+  return ukPaddedK(f, k) / ukGroup * ukGroupCodeBytes(f);
+}
+constexpr int64_t ukPanelScalesBytes(const UkFormat &f, int64_t k) {
+  if (f.floatKind)
+    return 0;
+  return ukRoundUp(ukPaddedK(f, k) / ukScaleRecordLength(f) * ukScaleRecordBytes(f), 64);
+}
+constexpr int64_t ukPanelBytes(const UkFormat &f, int64_t k) {
+  return ukPanelCodesBytes(f, k) + ukPanelScalesBytes(f, k);
+}
+
+/// Bytes from one activation row to the next.
+constexpr int64_t ukActStride(int32_t actKind, int64_t k) {
+  return actKind == ukActInt8 ? ukRoundUp(k, ukGroup) / ukGroup * int64_t(sizeof(UkActGroup))
+                              : ukRoundUp(k * 4, 64);
+}
+
+/// Values of the IQ4 codebook (ggml kvalues_iq4nl), as codes with zero point 128.
+constexpr uint8_t ukIq4Codes[16] = {1,   24,  45,  63,  79,  93,  106, 118,
+                                    129, 141, 153, 166, 181, 197, 217, 241};
+
+#endif // LLMC_COMPILER_WEIGHTS_PANELLAYOUT_H
