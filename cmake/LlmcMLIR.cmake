@@ -21,3 +21,6 @@ function(llmc_mlir_library name)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
 endfunction()
+
+# mlir_tablegen() searches the directory's include path.
+include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})

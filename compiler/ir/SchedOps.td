@@ -1,0 +1,145 @@
+//===- SchedOps.td - operations of the sched dialect -----------*- tablegen -*-===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LLMC_COMPILER_IR_SCHEDOPS_TD
+#define LLMC_COMPILER_IR_SCHEDOPS_TD
+
+include "SchedDialect.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+
+class Sched_Op<string mnemonic, list<Trait> traits = []> : Op<Sched_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Kernels. Bindings are listed in the order that code generation expects.
+//===----------------------------------------------------------------------===//
+
+class Sched_Kernel<string mnemonic> : Sched_Op<mnemonic, [Symbol]> {
+  let assemblyFormat = "$sym_name attr-dict";
+}
+
+def Sched_EmbedKernelOp : Sched_Kernel<"embed_kernel"> {
+  let summary = "tile = row: out[row] = scale * table[token[row]]";
+  let description = "Bindings: table, out.";
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$vocab, I64Attr:$features,
+      StrAttr:$encoding, F32Attr:$scale);
+}
+
+def Sched_RopeTableKernelOp : Sched_Kernel<"rope_table_kernel"> {
+  let summary = "tile = row: cosines and sines of the row's position";
+  let description = "Bindings: out ([rows][cos pairs, sin pairs]).";
+  let arguments = (ins SymbolNameAttr:$sym_name, DenseF32ArrayAttr:$inv_freq, F32Attr:$mscale);
+}
+
+def Sched_PrepareKernelOp : Sched_Kernel<"prepare_kernel"> {
+  let summary = "tile = row: normalize a row and make it an activation record";
+  let description = [{
+    Bindings: x, [norm weight, [norm bias]], out. With `out_rows`, tile i is row
+    out_begin + i of x and record i of out.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$features, Sched_ActKindAttr:$act,
+      OptionalAttr<Sched_NormSpecAttr>:$norm, UnitAttr:$out_rows);
+}
+
+def Sched_LinearKernelOp : Sched_Kernel<"linear_kernel"> {
+  let summary = "tile = panel of 16 output features";
+  let description = [{
+    Bindings: input (records for `packed`, float rows otherwise, partials of an
+    attend kernel for `merge`), [norm weight, [norm bias]], per segment weight and
+    [bias], then [residual], then per result the output (none with `logits`).
+    Tiles are the panels of the segments in order; a gated pair shares its tile.
+    See llm.linear for the arithmetic.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$features, Sched_ActKindAttr:$act,
+      Sched_PrologueAttr:$prologue, OptionalAttr<Sched_NormSpecAttr>:$norm, ArrayAttr:$segments,
+      UnitAttr:$gated, Llm_ActivationAttr:$activation, F32Attr:$scale, F32Attr:$softcap,
+      UnitAttr:$residual, UnitAttr:$out_rows, UnitAttr:$logits, I64Attr:$max_rows,
+      DefaultValuedAttr<I64Attr, "0">:$merge_heads, DefaultValuedAttr<I64Attr, "0">:$merge_window);
+  let hasVerifier = 1;
+}
+
+def Sched_QkvKernelOp : Sched_Kernel<"qkv_kernel"> {
+  let summary = "tile = head: project, normalize, rotate; keys and values go to the cache";
+  let description = [{
+    Bindings: input, [norm weight, [norm bias]], per segment (q, k, v) weight and
+    [bias], [q norm weight], [k norm weight], [rope rows], query out, key cache,
+    value cache. Tiles: the query heads, then the KV heads.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$features, Sched_ActKindAttr:$act,
+      Sched_PrologueAttr:$prologue, OptionalAttr<Sched_NormSpecAttr>:$norm, ArrayAttr:$segments,
+      I64Attr:$heads, I64Attr:$kv_heads, I64Attr:$head_dim, OptionalAttr<Sched_NormSpecAttr>:$q_norm,
+      OptionalAttr<Sched_NormSpecAttr>:$k_norm, I64Attr:$rope_pairs, Llm_RopeKindAttr:$rope_kind,
+      StrAttr:$kv_encoding, I64Attr:$capacity, I64Attr:$max_rows);
+  let hasVerifier = 1;
+}
+
+def Sched_AttendKernelOp : Sched_Kernel<"attend_kernel"> {
+  let summary = "attention over fixed chunks of the KV cache";
+  let description = [{
+    Bindings: query, key cache, value cache, out. `split`: tile = (chunk, KV
+    head), out = partials [row][head][chunk - first chunk][m, l, o[head_dim]];
+    otherwise tile = (block of rows, KV head), chunks merged in order, out =
+    float rows. Both give the same bits.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$heads, I64Attr:$kv_heads,
+      I64Attr:$head_dim, F32Attr:$scale, F32Attr:$softcap, I64Attr:$window, I64Attr:$capacity,
+      StrAttr:$kv_encoding, UnitAttr:$split, I64Attr:$row_block, I64Attr:$max_chunks);
+}
+
+def Sched_RowKernelOp : Sched_Kernel<"row_kernel"> {
+  let summary = "tile = row: element-wise work";
+  let description = [{
+    Bindings by function: norm: x, weight, [bias], out; add: lhs, rhs, out;
+    norm_add: residual, x, weight, [bias], out; act, scale, softcap: x, out;
+    glu: gate, up, out; rope: x, rope rows, out; kv_append: k, v, key cache, value
+    cache; logits: x (writes the step's logits).
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Sched_RowFnAttr:$fn, I64Attr:$features,
+      DefaultValuedAttr<I64Attr, "1">:$groups, OptionalAttr<Sched_NormSpecAttr>:$norm,
+      DefaultValuedAttr<Llm_ActivationAttr, "::llmc::llm::Activation::None">:$activation,
+      DefaultValuedAttr<F32Attr, "1.0f">:$factor, DefaultValuedAttr<I64Attr, "0">:$rope_pairs,
+      DefaultValuedAttr<Llm_RopeKindAttr, "::llmc::llm::RopeKind::HalfSplit">:$rope_kind,
+      DefaultValuedAttr<StrAttr, "\"f16\"">:$kv_encoding, DefaultValuedAttr<I64Attr, "0">:$capacity,
+      UnitAttr:$out_rows);
+}
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+def Sched_ProgramOp : Sched_Op<"program", [Symbol, SymbolTable, NoTerminator, SingleBlock,
+    NoRegionArguments, IsolatedFromAbove]> {
+  let summary = "what a step of up to max_rows rows runs";
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$max_rows,
+      OptionalAttr<I64Attr>:$arena_size);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+}
+
+def Sched_BufferOp : Sched_Op<"buffer", [Symbol]> {
+  let summary = "activations of a step; `offset` in the arena is set by plan-buffers";
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$bytes, OptionalAttr<I64Attr>:$offset);
+  let assemblyFormat = "$sym_name $bytes (`at` $offset^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Sched_DispatchOp : Sched_Op<"dispatch", [HasParent<"ProgramOp">,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "run a kernel over its tiles";
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Sched_TilesAttr:$tiles, ArrayAttr:$bindings,
+      StrAttr:$op_name, DefaultValuedAttr<I64Attr, "-1">:$layer);
+  let assemblyFormat = "$kernel $tiles $bindings attr-dict";
+  let hasVerifier = 1;
+}
+
+def Sched_BarrierOp : Sched_Op<"barrier", [HasParent<"ProgramOp">]> {
+  let summary = "all workers meet";
+  let assemblyFormat = "attr-dict";
+}
+
+#endif // LLMC_COMPILER_IR_SCHEDOPS_TD
