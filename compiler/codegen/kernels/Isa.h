@@ -1,0 +1,74 @@
+//===- Isa.h - what differs per instruction set ---------------------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The whole seam between the micro-kernels and a machine: the width of its
+// vectors, the tile sizes its registers hold, and two byte operations that
+// clang's vector types cannot say. A new instruction set adds a block here and
+// a row in CMakeLists.txt.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LLMC_COMPILER_CODEGEN_KERNELS_ISA_H
+#define LLMC_COMPILER_CODEGEN_KERNELS_ISA_H
+
+#include <immintrin.h>
+#include <stdint.h>
+
+#define UK_INLINE static inline __attribute__((always_inline))
+
+// Every instruction set gives: ukLanes, the f32 lanes of a native vector; tile sizes (rows of
+// activations per weight tile, query rows and 16-slot blocks per attention tile), and
+//   dot4<bits>(acc, u, s): acc[l] += sum_i u[4 l + i] * s[4 l + i], exact; u < 2^bits
+//   lookup16(table, index): table[index] per byte, index < 16
+
+template <int N> struct UkVec {
+  typedef float F __attribute__((ext_vector_type(N)));
+  typedef int32_t I __attribute__((ext_vector_type(N)));
+  typedef uint32_t U __attribute__((ext_vector_type(N)));
+  typedef uint8_t B __attribute__((ext_vector_type(4 * N)));
+};
+
+#if defined(__AVX512VNNI__) && defined(__AVX512BW__)
+
+enum { ukLanes = 16, ukMatmulRows = 16, ukAttendRows = 4, ukAttendBlocks = 4 };
+typedef UkVec<ukLanes>::I vi;
+typedef UkVec<ukLanes>::B vb;
+
+template <int bits> UK_INLINE vi dot4(vi acc, vb u, vi s) {
+  return (vi)_mm512_dpbusd_epi32((__m512i)acc, (__m512i)u, (__m512i)s);
+}
+UK_INLINE vb lookup16(const uint8_t *table, vb index) {
+  __m512i t = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table));
+  return (vb)_mm512_shuffle_epi8(t, (__m512i)index);
+}
+
+#elif defined(__AVX2__)
+
+enum { ukLanes = 8, ukMatmulRows = 4, ukAttendRows = 2, ukAttendBlocks = 2 };
+typedef UkVec<ukLanes>::I vi;
+typedef UkVec<ukLanes>::B vb;
+
+template <int bits> UK_INLINE vi dot4(vi acc, vb u, vi s) {
+  const __m256i a = (__m256i)u, b = (__m256i)s;
+  if constexpr (bits < 8) // pairs stay below 2 * 127 * 128: vpmaddubsw cannot saturate
+    return acc + (vi)_mm256_madd_epi16(_mm256_maddubs_epi16(a, b), _mm256_set1_epi16(1));
+  const __m256i nibble = _mm256_set1_epi8(15);
+  __m256i low = _mm256_maddubs_epi16(_mm256_and_si256(a, nibble), b);
+  __m256i high = _mm256_maddubs_epi16(_mm256_and_si256(_mm256_srli_epi16(a, 4), nibble), b);
+  return acc + (vi)_mm256_madd_epi16(low, _mm256_set1_epi16(1)) +
+         (vi)_mm256_madd_epi16(high, _mm256_set1_epi16(16));
+}
+UK_INLINE vb lookup16(const uint8_t *table, vb index) {
+  __m256i t = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
+  return (vb)_mm256_shuffle_epi8(t, (__m256i)index);
+}
+
+#else
+#error "no micro-kernels for this instruction set"
+#endif
+
+#endif // LLMC_COMPILER_CODEGEN_KERNELS_ISA_H

@@ -1,0 +1,288 @@
+//===- Matmul.cpp - products with packed weights --------------------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A tile is one panel (16 weight rows, one per lane) times MT activation rows.
+// Codes are unpacked to eight byte vectors per group of 32 and used for all MT
+// rows; activations are broadcast from memory, four int8 at a time.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/kernels/Uk.h"
+#include "compiler/codegen/kernels/Vec.h"
+
+#define UK_FORMAT                                                                                  \
+  { loBits, hiBits, group, superGroup, zeroPoint, minSign, codebook, floatKind }
+
+namespace {
+
+constexpr int halves = int(ukPanelRows) / int(ukLanes), nativeBytes = 4 * ukLanes;
+
+/// Adds a plane of `bits`, shifted left by `shift`, to the k-vectors w[8] of half h.
+UK_INLINE void unpackPlane(const uint8_t *plane, int bits, int shift, int h, vb (&w)[8]) {
+  UK_UNROLL for (int v = 0; v < 8; ++v) {
+    if (v >= bits)
+      break;
+    vi raw = loadAs<vi>(plane + 64 * v + nativeBytes * h);
+    UK_UNROLL for (int f = 0; f < 8; ++f) {
+      if (v + bits * f >= 8)
+        break;
+      // Shifts move bits between the bytes of a lane; the mask removes them.
+      const int left = shift - bits * f;
+      const int mask = (((1 << bits) - 1) << shift) * 0x01010101;
+      vi moved = left >= 0 ? raw << left : (vi)((UkVec<ukLanes>::U)raw >> -left);
+      w[v + bits * f] |= (vb)(bits == 8 ? raw : moved & mask);
+    }
+  }
+}
+
+/// The eight k-vectors of half h of a group: codes, after the codebook.
+UK_INLINE void unpack(const UkFormat &f, const uint8_t *codes, int h, vb (&w)[8]) {
+  UK_UNROLL for (int j = 0; j < 8; ++j) w[j] = 0;
+  unpackPlane(codes, f.loBits, 0, h, w);
+  if (f.hiBits)
+    unpackPlane(codes + 64 * f.loBits, f.hiBits, f.loBits, h, w);
+  if (f.codebook == ukCodebookIq4) {
+    UK_UNROLL for (int j = 0; j < 8; ++j) w[j] = lookup16(ukIq4Codes, w[j]);
+  }
+}
+
+/// Scales (and mins, signed as they are added) of half h of one group of 32; two of each where the
+/// format has a scale per 16.
+struct GroupScales {
+  vf scale[2];
+  vf min[2];
+};
+
+UK_INLINE vf loadHalf(const uint8_t *p) { return load<vf, _Float16>(p); }
+
+/// `record` is the scale record, `g` the group's index in it.
+UK_INLINE GroupScales loadScales(const UkFormat &f, const uint8_t *record, int64_t g, int h) {
+  GroupScales s;
+  const uint8_t *p = record + 2 * ukLanes * h;
+  s.scale[0] = loadHalf(p);
+  s.min[0] = f.minSign ? loadHalf(p + 2 * ukPanelRows) : vf(0.0f);
+  if (!f.superGroup)
+    return s;
+  const vf d = s.scale[0], dmin = s.min[0];
+  const int perGroup = ukGroup / f.group;
+  const int count = f.superGroup / f.group;
+  const uint8_t *subs = record + 2 * ukPanelRows * (f.minSign ? 2 : 1) + ukLanes * h;
+  UK_UNROLL for (int i = 0; i < 2; ++i) {
+    if (i >= perGroup)
+      break;
+    const int64_t sub = g * perGroup + i;
+    s.scale[i] = d * load<vf, int8_t>(subs + sub * ukPanelRows);
+    if (f.minSign)
+      s.min[i] = -(dmin * load<vf, int8_t>(subs + (count + sub) * ukPanelRows));
+  }
+  return s;
+}
+
+template <int bits> UK_INLINE vi dotRange(vi acc, const vb (&w)[8], const UkActGroup *a, int from, int to) {
+  UK_UNROLL for (int j = 0; j < 8; ++j) {
+    if (j < from || j >= to)
+      continue;
+    acc = dot4<bits>(acc, w[j], vi(loadAs<int32_t>(a->q + 4 * j)));
+  }
+  return acc;
+}
+/// sum over k-vectors [from, to) of (code - zero point) * q, exactly.
+UK_INLINE vi dotCodes(const UkFormat &f, const vb (&w)[8], const UkActGroup *a, int32_t minusSum,
+                      int from, int to) {
+  vi acc = f.zeroPoint ? vi(minusSum) * f.zeroPoint : vi(0);
+  if (f.loBits + f.hiBits < 8 && !f.codebook)
+    return dotRange<7>(acc, w, a, from, to);
+  return dotRange<8>(acc, w, a, from, to);
+}
+
+UK_INLINE vf toFloat(vi v) { return __builtin_convertvector(v, vf); }
+
+/// acc + one group's contribution to one activation row.
+UK_INLINE vf addGroup(const UkFormat &f, vf acc, const vb (&w)[8], const GroupScales &s,
+                      const UkActGroup *a) {
+  vf t;
+  if (f.group == ukGroup) {
+    t = toFloat(dotCodes(f, w, a, a->minusSum, 0, 8)) * s.scale[0];
+  } else {
+    t = toFloat(dotCodes(f, w, a, a->minusSum16[0], 0, 4)) * s.scale[0];
+    t = fma(toFloat(dotCodes(f, w, a, a->minusSum16[1], 4, 8)), s.scale[1], t);
+  }
+  acc = fma(t, vf(a->d), acc);
+  if (f.minSign && f.group == ukGroup)
+    acc = fma(s.min[0], vf(a->dsum), acc);
+  if (f.minSign && f.group != ukGroup) {
+    acc = fma(s.min[0], vf(a->dsum16[0]), acc);
+    acc = fma(s.min[1], vf(a->dsum16[1]), acc);
+  }
+  return acc;
+}
+
+/// Where a panel is, and where its results go.
+struct Tile {
+  const uint8_t *codes;
+  const uint8_t *scales;
+  const char *act;
+  int64_t actStride;
+  int64_t K;
+  float *out;
+  int64_t outStride;
+};
+
+template <int MT> UK_INLINE void storeTile(const Tile &t, const vf (&acc)[MT][halves]) {
+  UK_UNROLL for (int m = 0; m < MT; ++m)
+    UK_UNROLL for (int h = 0; h < halves; ++h)
+      store(t.out + m * t.outStride + ukLanes * h, acc[m][h]);
+}
+
+template <int MT> UK_INLINE void int8Tile(const UkFormat &f, const Tile &t) {
+  vf acc[MT][halves] = {};
+  const int64_t length = ukScaleRecordLength(f), perRecord = length / ukGroup;
+  const int64_t records = ukPaddedK(f, t.K) / length;
+  const int64_t groups = ukRoundUp(t.K, ukGroup) / ukGroup;
+  for (int64_t r = 0; r < records; ++r) {
+    const uint8_t *record = t.scales + r * ukScaleRecordBytes(f);
+    for (int64_t i = 0; i < perRecord; ++i) {
+      const int64_t g = r * perRecord + i;
+      if (g >= groups)
+        break;
+      UK_UNROLL for (int h = 0; h < halves; ++h) {
+        vb w[8];
+        unpack(f, t.codes + g * ukGroupCodeBytes(f), h, w);
+        const GroupScales s = loadScales(f, record, i, h);
+        UK_UNROLL for (int m = 0; m < MT; ++m) {
+          const auto *a = (const UkActGroup *)(t.act + m * t.actStride) + g;
+          acc[m][h] = addGroup(f, acc[m][h], w, s, a);
+        }
+      }
+    }
+  }
+  storeTile<MT>(t, acc);
+}
+
+/// acc += w * act[k] for each row.
+template <int MT>
+UK_INLINE void addColumn(const Tile &t, int64_t k, int h, vf w, vf (&acc)[MT][halves]) {
+  UK_UNROLL for (int m = 0; m < MT; ++m) {
+    const float *a = (const float *)(t.act + m * t.actStride);
+    acc[m][h] = fma(w, vf(a[k]), acc[m][h]);
+  }
+}
+
+/// The dequantized column i of a k-vector: as ggml, the product and the sum are rounded apart.
+UK_INLINE vf dequantColumn(const UkFormat &f, vb w, int i, const GroupScales &s, int sub) {
+  vi code = (vi)w >> (8 * i) & 255;
+  vf v = toFloat(code - f.zeroPoint) * s.scale[sub];
+  return f.minSign ? v + s.min[sub] : v;
+}
+
+template <int MT> UK_INLINE void f32QuantTile(const UkFormat &f, const Tile &t) {
+  vf acc[MT][halves] = {};
+  const int64_t perRecord = ukScaleRecordLength(f) / ukGroup;
+  for (int64_t g = 0; g < t.K / ukGroup; ++g) {
+    const uint8_t *record = t.scales + g / perRecord * ukScaleRecordBytes(f);
+    UK_UNROLL for (int h = 0; h < halves; ++h) {
+      vb w[8];
+      unpack(f, t.codes + g * ukGroupCodeBytes(f), h, w);
+      const GroupScales s = loadScales(f, record, g % perRecord, h);
+      UK_UNROLL for (int j = 0; j < 8; ++j)
+        UK_UNROLL for (int i = 0; i < 4; ++i)
+          addColumn<MT>(t, g * ukGroup + 4 * j + i, h,
+                        dequantColumn(f, w[j], i, s, j / 4 * (f.group == 16)), acc);
+    }
+  }
+  storeTile<MT>(t, acc);
+}
+
+UK_INLINE vf loadFloats(const UkFormat &f, const uint8_t *p) {
+  if (f.floatKind == ukF16)
+    return load<vf, _Float16>(p);
+  if (f.floatKind == ukBF16)
+    return loadBf16<vf>(p);
+  return loadAs<vf>(p);
+}
+
+template <int MT> UK_INLINE void f32FloatTile(const UkFormat &f, const Tile &t) {
+  vf acc[MT][halves] = {};
+  const int64_t size = f.floatKind == ukF32 ? 4 : 2;
+  for (int64_t k = 0; k < t.K; ++k)
+    UK_UNROLL for (int h = 0; h < halves; ++h)
+      addColumn<MT>(t, k, h, loadFloats(f, t.codes + (k * ukPanelRows + ukLanes * h) * size), acc);
+  storeTile<MT>(t, acc);
+}
+
+template <int MT> UK_INLINE void tile(const UkFormat &f, int32_t actKind, const Tile &t) {
+  if (f.floatKind)
+    f32FloatTile<MT>(f, t);
+  else if (actKind == ukActF32)
+    f32QuantTile<MT>(f, t);
+  else
+    int8Tile<MT>(f, t);
+}
+
+/// Runs tiles of MT rows while there are MT left.
+template <int MT>
+UK_INLINE void tilesOf(const UkFormat &f, int32_t actKind, Tile &t, int64_t &rows) {
+  for (; rows >= MT; rows -= MT) {
+    tile<MT>(f, actKind, t);
+    t.act += MT * t.actStride;
+    t.out += MT * t.outStride;
+  }
+}
+
+} // namespace
+
+UK_EXPORT void uk_matmul(const void *w, const void *act, int64_t act_stride, int32_t rows,
+                         int64_t K, int32_t act_kind, UK_FORMAT_ARGS, float *out,
+                         int64_t out_stride) {
+  const UkFormat f = UK_FORMAT;
+  const auto *codes = (const uint8_t *)w;
+  Tile t = {codes, codes + ukPanelCodesBytes(f, K), (const char *)act, act_stride, K, out,
+            out_stride};
+  int64_t left = rows;
+  if constexpr (ukMatmulRows >= 16)
+    tilesOf<16>(f, act_kind, t, left);
+  if constexpr (ukMatmulRows >= 8)
+    tilesOf<8>(f, act_kind, t, left);
+  tilesOf<4>(f, act_kind, t, left);
+  tilesOf<2>(f, act_kind, t, left);
+  tilesOf<1>(f, act_kind, t, left);
+}
+
+UK_EXPORT void uk_gemv(const void *w, int32_t panels, const void *act, int64_t K, int32_t act_kind,
+                       UK_FORMAT_ARGS, float *out) {
+  const UkFormat f = UK_FORMAT;
+  const auto *codes = (const uint8_t *)w;
+  for (int64_t p = 0; p < panels; ++p) {
+    tile<1>(f, act_kind, {codes, codes + ukPanelCodesBytes(f, K), (const char *)act, 0, K, out, 0});
+    codes += ukPanelBytes(f, K);
+    out += ukPanelRows;
+  }
+}
+
+UK_EXPORT void uk_dequant_row(const void *w, int64_t row, int64_t K, UK_FORMAT_ARGS, float *out) {
+  const UkFormat f = UK_FORMAT;
+  const auto *codes = (const uint8_t *)w + row / ukPanelRows * ukPanelBytes(f, K);
+  const uint8_t *scales = codes + ukPanelCodesBytes(f, K);
+  const int h = row % ukPanelRows / ukLanes, lane = row % ukLanes;
+  if (f.floatKind) {
+    const int64_t size = f.floatKind == ukF32 ? 4 : 2;
+    for (int64_t k = 0; k < K; ++k)
+      out[k] = loadFloats(f, codes + (k * ukPanelRows + ukLanes * h) * size)[lane];
+    return;
+  }
+  const int64_t perRecord = ukScaleRecordLength(f) / ukGroup;
+  for (int64_t g = 0; g < K / ukGroup; ++g) {
+    vb w8[8];
+    unpack(f, codes + g * ukGroupCodeBytes(f), h, w8);
+    const GroupScales s =
+        loadScales(f, scales + g / perRecord * ukScaleRecordBytes(f), g % perRecord, h);
+    UK_UNROLL for (int j = 0; j < 8; ++j)
+      UK_UNROLL for (int i = 0; i < 4; ++i)
+        out[g * ukGroup + 4 * j + i] =
+            dequantColumn(f, w8[j], i, s, j / 4 * (f.group == 16))[lane];
+  }
+}
