@@ -17,7 +17,16 @@ constexpr auto sequential = BitPlane::Sequential;
 
 constexpr Encoding floatEncoding(llvm::StringLiteral name, uint32_t type, uint32_t bytes,
                                  UkFloatKind kind) {
-  return {name, type, 1, bytes, {noPlane, noPlane}, 0, 0, SubScales::None, 0, 0,
+  return {name,
+          type,
+          1,
+          bytes,
+          {noPlane, noPlane},
+          0,
+          0,
+          SubScales::None,
+          0,
+          0,
           {0, 0, 0, 0, 0, 0, ukCodebookNone, kind}};
 }
 

@@ -40,11 +40,11 @@ struct BitPlane {
 /// How the sub-scales (and sub-mins) of a super-group are packed in the source.
 enum class SubScales : uint8_t {
   None,
-  NibblePairs, ///< 16 bytes: low nibble scale, high nibble min (q2_k)
+  NibblePairs,  ///< 16 bytes: low nibble scale, high nibble min (q2_k)
   SixBitSigned, ///< 12 bytes: 16 six-bit scales, offset 32 (q3_k)
-  SixBitPairs, ///< 12 bytes: 8 six-bit scales and 8 six-bit mins (q4_k, q5_k)
-  Int8,        ///< 16 signed bytes (q6_k)
-  SixBitSplit, ///< u16 high pairs of bits, then 4 bytes of low nibbles, offset 32 (iq4_xs)
+  SixBitPairs,  ///< 12 bytes: 8 six-bit scales and 8 six-bit mins (q4_k, q5_k)
+  Int8,         ///< 16 signed bytes (q6_k)
+  SixBitSplit,  ///< u16 high pairs of bits, then 4 bytes of low nibbles, offset 32 (iq4_xs)
 };
 
 /// One weight encoding: the source block and the numbers it stands for.
@@ -53,13 +53,13 @@ struct Encoding {
   uint32_t ggmlType;
   uint32_t blockElements;
   uint32_t blockBytes;
-  BitPlane planes[2];       ///< low bits, high bits
-  uint16_t scaleOffset;     ///< f16 scale (d) in the block
-  uint16_t minOffset;       ///< f16 min (m or dmin) in the block, where format.minSign != 0
+  BitPlane planes[2];   ///< low bits, high bits
+  uint16_t scaleOffset; ///< f16 scale (d) in the block
+  uint16_t minOffset;   ///< f16 min (m or dmin) in the block, where format.minSign != 0
   SubScales subScales;
   uint16_t subScaleOffset;
-  uint8_t codeXor;          ///< makes source codes unsigned (0x80 where they are two's complement)
-  UkFormat format;          ///< the numeric description shared with the micro-kernels
+  uint8_t codeXor; ///< makes source codes unsigned (0x80 where they are two's complement)
+  UkFormat format; ///< the numeric description shared with the micro-kernels
 
   bool isFloat() const { return format.floatKind != ukQuantized; }
   /// True where a row of K elements is made of whole blocks.

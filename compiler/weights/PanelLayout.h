@@ -59,15 +59,15 @@ enum UkActKind : int32_t { ukActInt8 = 0, ukActF32 = 1 };
 
 enum { ukPanelRows = 16, ukGroup = 32 };
 
-/// One group of 32 of an int8 activation row. Sums are of q; they serve zero points (negated, so
-/// that a dot product can start from them) and mins (scaled).
+/// One group of 32 of an int8 activation row. The sums of q (exact in float) serve zero points, the
+/// scaled ones mins.
 struct UkActGroup {
   int8_t q[32];
-  float d;                ///< scale: amax / 127
-  int32_t minusSum;       ///< -sum over the 32 elements
-  float dsum;             ///< d * sum
-  int32_t minusSum16[2];  ///< the same over each half
-  float dsum16[2];
+  float d;         ///< scale: amax / 127
+  float sum;       ///< over the 32 elements
+  float dsum;      ///< d * sum
+  float sum16[2];  ///< over each half
+  float dsum16[2]; ///< d * sum16
   int32_t pad;
 };
 static_assert(sizeof(UkActGroup) == 64, "one cache line per group");

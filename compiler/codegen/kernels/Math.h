@@ -38,8 +38,8 @@ UK_INLINE xf expOf(xf x) {
   xf n = shifted - ukRoundMagic;
   xf r = fma(n, xf(-0.693145752f), x);
   r = fma(n, xf(-1.42860677e-6f), r);
-  xf y = polynomial(r, {1.0f, 1.0f, 0.5f, 1.666651815e-1f, 4.166620597e-2f, 8.368954062e-3f,
-                        1.395059982e-3f});
+  xf y = polynomial(
+      r, {1.0f, 1.0f, 0.5f, 1.666651815e-1f, 4.166620597e-2f, 8.368954062e-3f, 1.395059982e-3f});
   xi e = (xi)shifted - ukRoundMagicBits;
   xi half = e >> 1;
   return y * (xf)((half + 127) << 23) * (xf)((e - half + 127) << 23);

@@ -14,8 +14,7 @@
 #include "compiler/codegen/kernels/Uk.h"
 #include "compiler/codegen/kernels/Vec.h"
 
-#define UK_FORMAT                                                                                  \
-  { loBits, hiBits, group, superGroup, zeroPoint, minSign, codebook, floatKind }
+#define UK_FORMAT {loBits, hiBits, group, superGroup, zeroPoint, minSign, codebook, floatKind}
 
 namespace {
 
@@ -82,7 +81,8 @@ UK_INLINE GroupScales loadScales(const UkFormat &f, const uint8_t *record, int64
   return s;
 }
 
-template <int bits> UK_INLINE vi dotRange(vi acc, const vb (&w)[8], const UkActGroup *a, int from, int to) {
+template <int bits>
+UK_INLINE vi dotRange(vi acc, const vb (&w)[8], const UkActGroup *a, int from, int to) {
   UK_UNROLL for (int j = 0; j < 8; ++j) {
     if (j < from || j >= to)
       continue;
@@ -90,26 +90,26 @@ template <int bits> UK_INLINE vi dotRange(vi acc, const vb (&w)[8], const UkActG
   }
   return acc;
 }
-/// sum over k-vectors [from, to) of (code - zero point) * q, exactly.
-UK_INLINE vi dotCodes(const UkFormat &f, const vb (&w)[8], const UkActGroup *a, int32_t minusSum,
-                      int from, int to) {
-  vi acc = f.zeroPoint ? vi(minusSum) * f.zeroPoint : vi(0);
-  if (f.loBits + f.hiBits < 8 && !f.codebook)
-    return dotRange<7>(acc, w, a, from, to);
-  return dotRange<8>(acc, w, a, from, to);
-}
-
 UK_INLINE vf toFloat(vi v) { return __builtin_convertvector(v, vf); }
+
+/// sum over k-vectors [from, to) of (code - zero point) * q; `sum` is that of q. The integers stay
+/// below 2^24, so that the float result is exact.
+UK_INLINE vf dotCodes(const UkFormat &f, const vb (&w)[8], const UkActGroup *a, float sum, int from,
+                      int to) {
+  const bool narrow = f.loBits + f.hiBits < 8 && !f.codebook;
+  vi dot = narrow ? dotRange<7>(0, w, a, from, to) : dotRange<8>(0, w, a, from, to);
+  return f.zeroPoint ? fma(vf(-f.zeroPoint), vf(sum), toFloat(dot)) : toFloat(dot);
+}
 
 /// acc + one group's contribution to one activation row.
 UK_INLINE vf addGroup(const UkFormat &f, vf acc, const vb (&w)[8], const GroupScales &s,
                       const UkActGroup *a) {
   vf t;
   if (f.group == ukGroup) {
-    t = toFloat(dotCodes(f, w, a, a->minusSum, 0, 8)) * s.scale[0];
+    t = dotCodes(f, w, a, a->sum, 0, 8) * s.scale[0];
   } else {
-    t = toFloat(dotCodes(f, w, a, a->minusSum16[0], 0, 4)) * s.scale[0];
-    t = fma(toFloat(dotCodes(f, w, a, a->minusSum16[1], 4, 8)), s.scale[1], t);
+    t = dotCodes(f, w, a, a->sum16[0], 0, 4) * s.scale[0];
+    t = fma(dotCodes(f, w, a, a->sum16[1], 4, 8), s.scale[1], t);
   }
   acc = fma(t, vf(a->d), acc);
   if (f.minSign && f.group == ukGroup)
@@ -133,8 +133,7 @@ struct Tile {
 };
 
 template <int MT> UK_INLINE void storeTile(const Tile &t, const vf (&acc)[MT][halves]) {
-  UK_UNROLL for (int m = 0; m < MT; ++m)
-    UK_UNROLL for (int h = 0; h < halves; ++h)
+  UK_UNROLL for (int m = 0; m < MT; ++m) UK_UNROLL for (int h = 0; h < halves; ++h)
       store(t.out + m * t.outStride + ukLanes * h, acc[m][h]);
 }
 
@@ -188,8 +187,7 @@ template <int MT> UK_INLINE void f32QuantTile(const UkFormat &f, const Tile &t) 
       vb w[8];
       unpack(f, t.codes + g * ukGroupCodeBytes(f), h, w);
       const GroupScales s = loadScales(f, record, g % perRecord, h);
-      UK_UNROLL for (int j = 0; j < 8; ++j)
-        UK_UNROLL for (int i = 0; i < 4; ++i)
+      UK_UNROLL for (int j = 0; j < 8; ++j) UK_UNROLL for (int i = 0; i < 4; ++i)
           addColumn<MT>(t, g * ukGroup + 4 * j + i, h,
                         dequantColumn(f, w[j], i, s, j / 4 * (f.group == 16)), acc);
     }
@@ -209,8 +207,8 @@ template <int MT> UK_INLINE void f32FloatTile(const UkFormat &f, const Tile &t) 
   vf acc[MT][halves] = {};
   const int64_t size = f.floatKind == ukF32 ? 4 : 2;
   for (int64_t k = 0; k < t.K; ++k)
-    UK_UNROLL for (int h = 0; h < halves; ++h)
-      addColumn<MT>(t, k, h, loadFloats(f, t.codes + (k * ukPanelRows + ukLanes * h) * size), acc);
+    UK_UNROLL for (int h = 0; h < halves; ++h) addColumn<MT>(
+        t, k, h, loadFloats(f, t.codes + (k * ukPanelRows + ukLanes * h) * size), acc);
   storeTile<MT>(t, acc);
 }
 
@@ -240,7 +238,7 @@ UK_EXPORT void uk_matmul(const void *w, const void *act, int64_t act_stride, int
                          int64_t out_stride) {
   const UkFormat f = UK_FORMAT;
   const auto *codes = (const uint8_t *)w;
-  Tile t = {codes, codes + ukPanelCodesBytes(f, K), (const char *)act, act_stride, K, out,
+  Tile t = {codes,     codes + ukPanelCodesBytes(f, K), (const char *)act, act_stride, K, out,
             out_stride};
   int64_t left = rows;
   if constexpr (ukMatmulRows >= 16)
@@ -280,9 +278,7 @@ UK_EXPORT void uk_dequant_row(const void *w, int64_t row, int64_t K, UK_FORMAT_A
     unpack(f, codes + g * ukGroupCodeBytes(f), h, w8);
     const GroupScales s =
         loadScales(f, scales + g / perRecord * ukScaleRecordBytes(f), g % perRecord, h);
-    UK_UNROLL for (int j = 0; j < 8; ++j)
-      UK_UNROLL for (int i = 0; i < 4; ++i)
-        out[g * ukGroup + 4 * j + i] =
-            dequantColumn(f, w8[j], i, s, j / 4 * (f.group == 16))[lane];
+    UK_UNROLL for (int j = 0; j < 8; ++j) UK_UNROLL for (int i = 0; i < 4; ++i)
+        out[g * ukGroup + 4 * j + i] = dequantColumn(f, w8[j], i, s, j / 4 * (f.group == 16))[lane];
   }
 }

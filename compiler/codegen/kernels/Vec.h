@@ -62,7 +62,8 @@ UK_INLINE xf minOf(xf a, xf b) { return select(b < a, b, a); }
 
 /// Reductions over lanes in one fixed tree: halves, quarters, ...
 template <typename Op> UK_INLINE float reduce(xf v, Op op) {
-  xf a = op(v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15));
+  xf a = op(
+      v, __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 8, 9, 10, 11, 12, 13, 14, 15));
   a = op(a, __builtin_shufflevector(a, a, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7, 4, 5, 6, 7));
   a = op(a, __builtin_shufflevector(a, a, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3));
   a = op(a, __builtin_shufflevector(a, a, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1));
