@@ -195,20 +195,20 @@ static LogicalResult checkKv(Operation *op, SymbolTableCollection &symbols, Flat
 
 static LogicalResult checkHeads(Operation *op, KvOp kv, int64_t heads, int64_t queryFeatures) {
   if (heads <= 0 || heads % kv.getHeads())
-    return op->emitOpError("has ") << heads << " heads, no multiple of the cache's "
-                                   << kv.getHeads();
+    return op->emitOpError("has ")
+           << heads << " heads, no multiple of the cache's " << kv.getHeads();
   if (queryFeatures != heads * kv.getHeadDim())
-    return op->emitOpError("has a query of ") << queryFeatures << " features, " << heads
-                                              << " heads of " << kv.getHeadDim() << " need "
-                                              << heads * kv.getHeadDim();
+    return op->emitOpError("has a query of ")
+           << queryFeatures << " features, " << heads << " heads of " << kv.getHeadDim() << " need "
+           << heads * kv.getHeadDim();
   return success();
 }
 
 static LogicalResult checkKeyValue(Operation *op, KvOp kv, Value key, Value value) {
   int64_t want = kv.getHeads() * kv.getHeadDim();
   if (features(key) != want || features(value) != want)
-    return op->emitOpError("writes ") << features(key) << " and " << features(value)
-                                      << " features to a cache of " << want;
+    return op->emitOpError("writes ")
+           << features(key) << " and " << features(value) << " features to a cache of " << want;
   return success();
 }
 
@@ -218,8 +218,8 @@ static LogicalResult checkRope(Operation *op, SymbolTableCollection &symbols,
   if (!table)
     return op->emitOpError("uses ") << name << ", which is no llm.rope_table";
   if (int64_t(table.getInvFreq().size()) * 2 > headDim)
-    return op->emitOpError("rotates ") << table.getInvFreq().size() * 2
-                                       << " features of heads of " << headDim;
+    return op->emitOpError("rotates ")
+           << table.getInvFreq().size() * 2 << " features of heads of " << headDim;
   return success();
 }
 
@@ -260,8 +260,8 @@ LogicalResult LinearOp::verifySymbolUses(SymbolTableCollection &symbols) {
 
 LogicalResult NormOp::verify() {
   if (getGroups() <= 0 || features(getInput()) % getGroups())
-    return emitOpError("cannot split ") << features(getInput()) << " features into "
-                                        << getGroups() << " groups";
+    return emitOpError("cannot split ")
+           << features(getInput()) << " features into " << getGroups() << " groups";
   return success();
 }
 
@@ -277,8 +277,8 @@ OpFoldResult ScaleOp::fold(FoldAdaptor) {
 
 LogicalResult RopeOp::verify() {
   if (getHeads() <= 0 || features(getInput()) % getHeads())
-    return emitOpError("cannot split ") << features(getInput()) << " features into " << getHeads()
-                                        << " heads";
+    return emitOpError("cannot split ")
+           << features(getInput()) << " features into " << getHeads() << " heads";
   return success();
 }
 

@@ -111,6 +111,13 @@ def Llm_LinearOp : Llm_Op<"linear", [Pure,
       UnitAttr:$gated, DefaultValuedAttr<F32Attr, "1.0f">:$scale,
       DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
   let results = (outs Variadic<Llm_Rows>:$results);
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$types, "::mlir::Value":$input,
+      "::mlir::ArrayAttr":$weights, CArg<"::mlir::ArrayAttr", "{}">:$biases,
+      CArg<"::llmc::llm::NormAttr", "{}">:$norm), [{
+    build($_builder, $_state, types, input, /*residual=*/{}, weights, biases, norm,
+          ActivationAttr::get($_builder.getContext(), Activation::None), /*gated=*/{},
+          $_builder.getF32FloatAttr(1.0f), $_builder.getF32FloatAttr(0.0f));
+  }]>];
   let assemblyFormat = [{
     $input $weights (`residual` `(` $residual^ `)`)? attr-dict `:` functional-type(operands, results)
   }];

@@ -48,7 +48,8 @@ LogicalResult LinearKernelOp::verify() {
     return failure();
   if (getGated()) {
     auto gate = cast<SegmentAttr>(getSegments()[0]);
-    if (getSegments().size() != 2 || cast<SegmentAttr>(getSegments()[1]).getRows() != gate.getRows())
+    if (getSegments().size() != 2 ||
+        cast<SegmentAttr>(getSegments()[1]).getRows() != gate.getRows())
       return emitOpError("is gated: it needs two segments of equal rows");
   }
   if ((getPrologue() == Prologue::Norm) != bool(getNormAttr()))
@@ -64,8 +65,8 @@ LogicalResult QkvKernelOp::verify() {
   if (getSegments().size() != 3)
     return emitOpError("has ") << getSegments().size() << " segments; query, key, value expected";
   if (getHeadDim() % kPanelRows)
-    return emitOpError("has heads of ") << getHeadDim() << " features, no multiple of "
-                                        << kPanelRows;
+    return emitOpError("has heads of ")
+           << getHeadDim() << " features, no multiple of " << kPanelRows;
   return success();
 }
 
@@ -96,12 +97,12 @@ LogicalResult DispatchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     bool buffer = bind.getKind() == BindKind::Buffer;
     Operation *scope = buffer ? (*this)->getParentOp() : module;
     Operation *target = symbols.lookupSymbolIn(scope, bind.getSymbol());
-    bool matches = target && (buffer ? isa<BufferOp>(target)
+    bool matches = target && (buffer                               ? isa<BufferOp>(target)
                               : bind.getKind() == BindKind::Weight ? isa<llm::WeightOp>(target)
                                                                    : isa<llm::KvOp>(target));
     if (!matches)
-      return emitOpError("binds ") << bind.getSymbol() << " as " << stringifyBindKind(bind.getKind())
-                                   << ", which it is not";
+      return emitOpError("binds ") << bind.getSymbol() << " as "
+                                   << stringifyBindKind(bind.getKind()) << ", which it is not";
   }
   return success();
 }

@@ -59,7 +59,8 @@ def Sched_LinearKernelOp : Sched_Kernel<"linear_kernel"> {
       Sched_PrologueAttr:$prologue, OptionalAttr<Sched_NormSpecAttr>:$norm, ArrayAttr:$segments,
       UnitAttr:$gated, Llm_ActivationAttr:$activation, F32Attr:$scale, F32Attr:$softcap,
       UnitAttr:$residual, UnitAttr:$out_rows, UnitAttr:$logits, I64Attr:$max_rows,
-      DefaultValuedAttr<I64Attr, "0">:$merge_heads, DefaultValuedAttr<I64Attr, "0">:$merge_window);
+      DefaultValuedAttr<I64Attr, "0">:$merge_heads, DefaultValuedAttr<I64Attr, "0">:$merge_window,
+      DefaultValuedAttr<I64Attr, "0">:$merge_chunks);
   let hasVerifier = 1;
 }
 
@@ -68,7 +69,7 @@ def Sched_QkvKernelOp : Sched_Kernel<"qkv_kernel"> {
   let description = [{
     Bindings: input, [norm weight, [norm bias]], per segment (q, k, v) weight and
     [bias], [q norm weight], [k norm weight], [rope rows], query out, key cache,
-    value cache. Tiles: the query heads, then the KV heads.
+    value cache. Tiles: the query heads, then the key heads, then the value heads.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$features, Sched_ActKindAttr:$act,
       Sched_PrologueAttr:$prologue, OptionalAttr<Sched_NormSpecAttr>:$norm, ArrayAttr:$segments,
@@ -82,7 +83,8 @@ def Sched_AttendKernelOp : Sched_Kernel<"attend_kernel"> {
   let summary = "attention over fixed chunks of the KV cache";
   let description = [{
     Bindings: query, key cache, value cache, out. `split`: tile = (chunk, KV
-    head), out = partials [row][head][chunk - first chunk][m, l, o[head_dim]];
+    head), out = partials [row][head][chunk - first chunk] of 16 + head_dim floats
+    (m, l, 14 unused, o), first chunk being that of the step's row 0;
     otherwise tile = (block of rows, KV head), chunks merged in order, out =
     float rows. Both give the same bits.
   }];
