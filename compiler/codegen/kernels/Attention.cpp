@@ -159,18 +159,25 @@ UK_INLINE float weightAt(float m, float top) { return m == -infinity ? 0.0f : ex
 
 } // namespace
 
-UK_EXPORT void uk_kv_store(const float *k, const float *v, int64_t head_dim, int64_t slot,
-                           int32_t kv_f32, void *k_head, void *v_head) {
-  const int64_t kBase = slot / xLanes * head_dim * xLanes + slot % xLanes;
-  const int64_t vBase = slot * head_dim;
+UK_EXPORT void uk_k_store(const float *k, int64_t head_dim, int64_t slot, int32_t kv_f32,
+                          void *k_head) {
+  const int64_t base = slot / xLanes * head_dim * xLanes + slot % xLanes;
   for (int64_t d = 0; d < head_dim; ++d) {
-    if (kv_f32) {
-      ((float *)k_head)[kBase + d * xLanes] = k[d];
-      ((float *)v_head)[vBase + d] = v[d];
-    } else {
-      ((_Float16 *)k_head)[kBase + d * xLanes] = _Float16(k[d]);
-      ((_Float16 *)v_head)[vBase + d] = _Float16(v[d]);
-    }
+    if (kv_f32)
+      ((float *)k_head)[base + d * xLanes] = k[d];
+    else
+      ((_Float16 *)k_head)[base + d * xLanes] = _Float16(k[d]);
+  }
+}
+
+UK_EXPORT void uk_v_store(const float *v, int64_t head_dim, int64_t slot, int32_t kv_f32,
+                          void *v_head) {
+  const int64_t base = slot * head_dim;
+  for (int64_t d = 0; d < head_dim; ++d) {
+    if (kv_f32)
+      ((float *)v_head)[base + d] = v[d];
+    else
+      ((_Float16 *)v_head)[base + d] = _Float16(v[d]);
   }
 }
 

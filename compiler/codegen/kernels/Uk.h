@@ -102,9 +102,11 @@ UK_EXPORT void uk_rope(float *x, const float *cos_sin, int64_t rotary_dims, int3
 
 enum { ukChunk = 256 };
 
-/// Writes k[head_dim], v[head_dim] to `slot`; f16 is rounded to nearest even.
-UK_EXPORT void uk_kv_store(const float *k, const float *v, int64_t head_dim, int64_t slot,
-                           int32_t kv_f32, void *k_head, void *v_head);
+/// Write k[head_dim], or v[head_dim], to `slot`; f16 is rounded to nearest even.
+UK_EXPORT void uk_k_store(const float *k, int64_t head_dim, int64_t slot, int32_t kv_f32,
+                          void *k_head);
+UK_EXPORT void uk_v_store(const float *v, int64_t head_dim, int64_t slot, int32_t kv_f32,
+                          void *v_head);
 
 /// Attention of `rows` query rows (row r at q + r * q_stride floats) over one chunk; `k_chunk` and
 /// `v_chunk` point at the chunk's first slot. Row r sees the slots lo[r] <= s < hi[r], relative to
