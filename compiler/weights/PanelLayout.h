@@ -40,6 +40,9 @@
 
 #include <stdint.h>
 
+/// Layout arithmetic folds away in kernels, so it must be inlined there.
+#define UK_LAYOUT __attribute__((always_inline)) constexpr
+
 /// What a micro-kernel must know of a format; passed as constants in field order.
 struct UkFormat {
   int32_t loBits;     ///< bits of the low code plane: 2, 4 or 8; 0 for float weights
@@ -72,42 +75,42 @@ struct UkActGroup {
 };
 static_assert(sizeof(UkActGroup) == 64, "one cache line per group");
 
-constexpr int64_t ukRoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+UK_LAYOUT int64_t ukRoundUp(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 /// K as it is stored: whole groups, whole super-groups; float weights are not padded.
-constexpr int64_t ukPaddedK(const UkFormat &f, int64_t k) {
+UK_LAYOUT int64_t ukPaddedK(const UkFormat &f, int64_t k) {
   return f.floatKind ? k : ukRoundUp(k, f.superGroup ? f.superGroup : int64_t(ukGroup));
 }
 
 /// Bytes of the codes of 16 rows of one group of 32.
-constexpr int64_t ukGroupCodeBytes(const UkFormat &f) { return 64 * (f.loBits + f.hiBits); }
+UK_LAYOUT int64_t ukGroupCodeBytes(const UkFormat &f) { return 64 * (f.loBits + f.hiBits); }
 
 /// Bytes of the scales of 16 rows of one scale record (a group, or a super-group).
-constexpr int64_t ukScaleRecordBytes(const UkFormat &f) {
+UK_LAYOUT int64_t ukScaleRecordBytes(const UkFormat &f) {
   int64_t perRow = f.superGroup ? 2 + f.superGroup / f.group : 2;
   return ukPanelRows * perRow * (f.minSign ? 2 : 1);
 }
-constexpr int64_t ukScaleRecordLength(const UkFormat &f) {
+UK_LAYOUT int64_t ukScaleRecordLength(const UkFormat &f) {
   return f.superGroup ? f.superGroup : f.group;
 }
 
 /// Bytes of the two regions of a panel, each padded to 64.
-constexpr int64_t ukPanelCodesBytes(const UkFormat &f, int64_t k) {
+UK_LAYOUT int64_t ukPanelCodesBytes(const UkFormat &f, int64_t k) {
   if (f.floatKind)
     return ukRoundUp(k * ukPanelRows * (f.floatKind == ukF32 ? 4 : 2), 64);
   return ukPaddedK(f, k) / ukGroup * ukGroupCodeBytes(f);
 }
-constexpr int64_t ukPanelScalesBytes(const UkFormat &f, int64_t k) {
+UK_LAYOUT int64_t ukPanelScalesBytes(const UkFormat &f, int64_t k) {
   if (f.floatKind)
     return 0;
   return ukRoundUp(ukPaddedK(f, k) / ukScaleRecordLength(f) * ukScaleRecordBytes(f), 64);
 }
-constexpr int64_t ukPanelBytes(const UkFormat &f, int64_t k) {
+UK_LAYOUT int64_t ukPanelBytes(const UkFormat &f, int64_t k) {
   return ukPanelCodesBytes(f, k) + ukPanelScalesBytes(f, k);
 }
 
 /// Bytes from one activation row to the next.
-constexpr int64_t ukActStride(int32_t actKind, int64_t k) {
+UK_LAYOUT int64_t ukActStride(int32_t actKind, int64_t k) {
   return actKind == ukActInt8 ? ukRoundUp(k, ukGroup) / ukGroup * int64_t(sizeof(UkActGroup))
                               : ukRoundUp(k * 4, 64);
 }

@@ -27,8 +27,8 @@ struct Row {
   const char *begin, *end;
 };
 
-constexpr StringRef v3Features[] = {"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "lzcnt", "movbe"};
-constexpr StringRef v4VnniFeatures[] = {"avx",      "avx2",     "bmi1",     "bmi2",      "f16c",
+constexpr StringRef v3Features[] = {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"};
+constexpr StringRef v4VnniFeatures[] = {"avx",      "avx2",     "bmi",      "bmi2",      "f16c",
                                         "fma",      "lzcnt",    "movbe",    "avx512f",   "avx512bw",
                                         "avx512cd", "avx512dq", "avx512vl", "avx512vnni"};
 

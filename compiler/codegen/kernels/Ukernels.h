@@ -29,7 +29,7 @@ struct UkernelIsa {
   llvm::StringRef triple;   ///< of the module
   llvm::StringRef cpu;      ///< LLVM -mcpu
   llvm::StringRef features; ///< LLVM -mattr beyond the cpu's own
-  /// What the machine must have, as cpuid-style names ("avx2", "avx512vnni").
+  /// What the machine must have, by LLVM feature names ("avx2", "bmi", "avx512vnni").
   llvm::ArrayRef<llvm::StringRef> cpuFeatures;
   /// Function attributes that generated code must carry.
   llvm::ArrayRef<std::pair<llvm::StringRef, llvm::StringRef>> functionAttributes;

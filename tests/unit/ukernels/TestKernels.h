@@ -1,0 +1,79 @@
+//===- TestKernels.h - the micro-kernels of every instruction set ---------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tests run over all instruction sets that this CPU has. A kernel whose oracle
+// is bit-exact is thereby the same on all of them; the others are compared.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LLMC_TESTS_UNIT_UKERNELS_TESTKERNELS_H
+#define LLMC_TESTS_UNIT_UKERNELS_TESTKERNELS_H
+
+#define UK_EXPORT extern "C"
+#include "compiler/codegen/kernels/Uk.h"
+
+#include <cstring>
+#include <gtest/gtest.h>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#define UK_KERNELS(X)                                                                              \
+  X(uk_matmul)                                                                                     \
+  X(uk_gemv)                                                                                       \
+  X(uk_dequant_row) X(uk_quantize_act) X(uk_copy_act_f32) X(uk_rms_norm) X(uk_layer_norm)          \
+      X(uk_add) X(uk_scale) X(uk_act) X(uk_glu) X(uk_softcap) X(uk_rope_table) X(uk_rope)          \
+          X(uk_k_store) X(uk_v_store) X(uk_attend_chunk) X(uk_attend_merge) X(uk_attend_sink)      \
+              X(uk_attend_finish)
+
+namespace llmc::test {
+
+struct Kernels {
+  const char *isa;
+#define X(name) decltype(&::name) name;
+  UK_KERNELS(X)
+#undef X
+};
+
+/// The instruction sets that this CPU can run, weakest first.
+const std::vector<Kernels> &kernels();
+
+/// 64-byte aligned memory, filled with 0xff (NaNs) so that what is not written shows.
+template <typename T> class Aligned {
+public:
+  explicit Aligned(size_t count) : count(count) {
+    size_t bytes = (count * sizeof(T) + 63) / 64 * 64 + 64;
+    memory.reset(static_cast<T *>(std::aligned_alloc(64, bytes)));
+    std::memset(static_cast<void *>(memory.get()), 0xff, bytes);
+  }
+  T *data() { return memory.get(); }
+  const T *data() const { return memory.get(); }
+  T &operator[](size_t i) { return memory.get()[i]; }
+  const T &operator[](size_t i) const { return memory.get()[i]; }
+  size_t size() const { return count; }
+
+private:
+  struct Free {
+    void operator()(T *p) const { std::free(p); }
+  };
+  std::unique_ptr<T, Free> memory;
+  size_t count;
+};
+
+/// n floats from a normal distribution of that deviation.
+std::vector<float> randomFloats(size_t n, unsigned seed, float deviation = 1);
+
+/// Distance in units in the last place of a float at `expected`.
+double ulps(float got, double expected);
+
+#define EXPECT_SAME_BITS(got, expected, n)                                                         \
+  EXPECT_EQ(std::memcmp(got, expected, (n) * sizeof(float)), 0)
+
+} // namespace llmc::test
+
+#endif // LLMC_TESTS_UNIT_UKERNELS_TESTKERNELS_H
