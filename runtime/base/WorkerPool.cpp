@@ -1,0 +1,123 @@
+//===- WorkerPool.cpp - threads that run one region together --------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/base/WorkerPool.h"
+
+#include "runtime/base/Topology.h"
+
+#include <climits>
+#include <cstring>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+using namespace llmc::rt;
+
+namespace {
+
+/// Some 100 microseconds: longer than sampling a token takes, shorter than anybody notices.
+constexpr uint32_t kSpins = 4000;
+
+void futexWait(std::atomic<uint32_t> &word, uint32_t expected) {
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
+}
+
+void futexWakeAll(std::atomic<uint32_t> &word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#else
+  __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+} // namespace
+
+void Signal::advance() {
+  // Sequentially consistent with wait(): either the sleeper sees the new count, or we see it.
+  count.fetch_add(1, std::memory_order_seq_cst);
+  if (sleepers.load(std::memory_order_seq_cst) != 0)
+    futexWakeAll(count);
+}
+
+void Signal::wait(uint32_t seen, uint32_t spins) {
+  for (uint32_t i = 0; i < spins; ++i) {
+    if (value() != seen)
+      return;
+    relax();
+  }
+  sleepers.fetch_add(1, std::memory_order_seq_cst);
+  while (count.load(std::memory_order_seq_cst) == seen)
+    futexWait(count, seen);
+  sleepers.fetch_sub(1, std::memory_order_relaxed);
+}
+
+StatusOr<std::unique_ptr<WorkerPool>> WorkerPool::create(unsigned workers) {
+  if (workers == 0 || workers > kMaxWorkers)
+    return invalidArgument("the number of threads must be 1 to " + std::to_string(kMaxWorkers) +
+                           ", not " + std::to_string(workers));
+  const uint32_t spins = workers <= affinityCpus().size() ? kSpins : 0;
+  std::unique_ptr<WorkerPool> pool(new WorkerPool(workers, spins));
+  pool->seats.reserve(workers - 1);
+  for (unsigned worker = 1; worker < workers; ++worker) {
+    Seat &seat = pool->seats.emplace_back(Seat{pool.get(), worker, {}});
+    if (int error = pthread_create(&seat.thread, nullptr, threadMain, &seat)) {
+      pool->seats.pop_back();
+      return Status(StatusCode::ResourceExhausted, "cannot start thread " + std::to_string(worker) +
+                                                       " of " + std::to_string(workers) + ": " +
+                                                       std::strerror(error));
+    }
+  }
+  return pool;
+}
+
+WorkerPool::~WorkerPool() {
+  current = nullptr;
+  started.advance();
+  for (Seat &seat : seats)
+    pthread_join(seat.thread, nullptr);
+}
+
+void *WorkerPool::threadMain(void *argument) {
+  auto *seat = static_cast<Seat *>(argument);
+  seat->pool->serve(seat->worker);
+  return nullptr;
+}
+
+void WorkerPool::serve(unsigned worker) {
+  // The first region may have been started before this thread came so far.
+  for (uint32_t seen = 0;; ++seen) {
+    started.wait(seen, spins);
+    if (!current)
+      return;
+    (*current)(worker);
+    barrier();
+  }
+}
+
+void WorkerPool::run(Region region) {
+  current = &region;
+  if (workers > 1)
+    started.advance();
+  region(0);
+  barrier();
+}
+
+void WorkerPool::barrier() {
+  if (workers == 1)
+    return;
+  const uint32_t round = met.value();
+  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == workers) {
+    arrived.store(0, std::memory_order_relaxed);
+    met.advance();
+  } else {
+    met.wait(round, spins);
+  }
+}

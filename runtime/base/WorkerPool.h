@@ -1,0 +1,95 @@
+//===- WorkerPool.h - threads that run one region together ------*- C++ -*-===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A region is a function that all workers execute at the same time; the caller
+// of run() is worker 0. Inside a region workers meet at barriers.
+//
+// Waiting has two phases: spinning, because the other side is usually a few
+// microseconds away, and then sleeping in the kernel, because otherwise it may
+// be gone for long (no next token, a busy machine). With more workers than
+// cores the spinning phase is dropped: it would only keep the awaited thread
+// from running. While all waits end within their spinning phase, neither run()
+// nor barrier() makes a system call; neither ever allocates or locks.
+//
+// Affinity is respected and never set.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LLMC_RUNTIME_BASE_WORKERPOOL_H
+#define LLMC_RUNTIME_BASE_WORKERPOOL_H
+
+#include "runtime/base/FunctionRef.h"
+#include "runtime/base/Status.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <pthread.h>
+#include <vector>
+
+namespace llmc::rt {
+
+/// A counter that threads wait on until it moves.
+class Signal {
+public:
+  uint32_t value() const { return count.load(std::memory_order_acquire); }
+  /// Adds 1 and wakes whoever sleeps in wait().
+  void advance();
+  /// Returns once value() differs from `seen`, after at most `spins` pauses awake.
+  void wait(uint32_t seen, uint32_t spins);
+
+private:
+  std::atomic<uint32_t> count{0};
+  std::atomic<uint32_t> sleepers{0};
+};
+
+class WorkerPool {
+public:
+  using Region = FunctionRef<void(unsigned worker)>;
+
+  static constexpr unsigned kMaxWorkers = 1024;
+
+  /// Starts `workers` - 1 threads. `workers` is 1..kMaxWorkers.
+  static StatusOr<std::unique_ptr<WorkerPool>> create(unsigned workers);
+  ~WorkerPool();
+  WorkerPool(const WorkerPool &) = delete;
+  WorkerPool &operator=(const WorkerPool &) = delete;
+
+  unsigned size() const { return workers; }
+
+  /// Executes `region` on every worker and returns when all have finished. One caller at a time.
+  void run(Region region);
+
+  /// Inside a region: returns when all workers have called it; their writes before it are visible
+  /// after it.
+  void barrier();
+
+private:
+  explicit WorkerPool(unsigned workers, uint32_t spins) : workers(workers), spins(spins) {}
+  static void *threadMain(void *argument);
+  void serve(unsigned worker);
+
+  struct Seat {
+    WorkerPool *pool;
+    unsigned worker;
+    pthread_t thread;
+  };
+
+  const unsigned workers;
+  const uint32_t spins;
+  std::vector<Seat> seats;
+  const Region *current = nullptr; ///< null asks the threads to end
+
+  // Each on its own cache line: all workers hammer them.
+  alignas(64) Signal started;
+  alignas(64) std::atomic<uint32_t> arrived{0};
+  alignas(64) Signal met;
+};
+
+} // namespace llmc::rt
+
+#endif // LLMC_RUNTIME_BASE_WORKERPOOL_H

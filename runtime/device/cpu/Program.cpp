@@ -1,0 +1,107 @@
+//===- Program.cpp - a program of dispatches, ready to run ----------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/device/cpu/Program.h"
+
+#include "runtime/schema/llmc_generated.h"
+
+#include <algorithm>
+
+using namespace llmc::rt;
+
+namespace {
+
+constexpr size_t kCacheLine = 64;
+
+constexpr size_t alignUp(size_t value, size_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+void *resolve(const llmc::fb::Binding &binding, const BaseAddresses &bases) {
+  switch (binding.kind()) {
+  case llmc::fb::BindingKind::Arena:
+    return bases.arena + binding.offset();
+  case llmc::fb::BindingKind::Weight:
+    // Kernels take all buffers as void *; the mapping itself is read-only.
+    return const_cast<uint8_t *>(bases.weights) + binding.offset();
+  case llmc::fb::BindingKind::Kv:
+    return bases.kv + binding.offset();
+  }
+  return nullptr;
+}
+
+} // namespace
+
+StatusOr<WorkerScratch> WorkerScratch::create(unsigned workers, uint64_t scratchBytes,
+                                              size_t rangeCount) {
+  WorkerScratch result;
+  result.rangesOffset = alignUp(scratchBytes, kCacheLine);
+  // Two more lines, so that neighbours never share one with the prefetcher.
+  result.stride =
+      alignUp(result.rangesOffset + rangeCount * sizeof(Range), kCacheLine) + 2 * kCacheLine;
+  LLMC_ASSIGN_OR_RETURN(result.memory,
+                        PageBuffer::reserve(result.stride * workers, "workers' scratch"));
+  return result;
+}
+
+Program::Program(const fb::Program &program, std::span<const llmc_kernel_fn_t> kernels,
+                 const BaseAddresses &bases)
+    : rows(program.max_rows()) {
+  dispatches.reserve(program.dispatches()->size());
+  for (const fb::Dispatch *record : *program.dispatches()) {
+    dispatches.push_back({kernels[record->kernel()], static_cast<uint32_t>(buffers.size()),
+                          tilesIndex(record->tiles()), record->barrier()});
+    if (record->bindings())
+      for (const fb::Binding *binding : *record->bindings())
+        buffers.push_back(resolve(*binding, bases));
+    weights += record->weight_bytes();
+  }
+}
+
+uint16_t Program::tilesIndex(const fb::Tiles *record) {
+  Tiles wanted{record->base(), record->row_block(), record->kv_chunk(), record->window(),
+               record->out_rows()};
+  auto found = std::find(tiles.begin(), tiles.end(), wanted);
+  if (found == tiles.end())
+    found = tiles.insert(found, wanted);
+  return static_cast<uint16_t>(found - tiles.begin());
+}
+
+int64_t Program::Tiles::count(const llmc_step_t &step) const {
+  const int64_t stepRows = outRows ? step.out_rows : step.rows;
+  int64_t result = base;
+  result *= rowBlock ? (stepRows + rowBlock - 1) / rowBlock : stepRows > 0;
+  if (kvChunk) {
+    const int64_t first =
+        window ? std::max<int64_t>(0, int64_t(step.position) - window + 1) / kvChunk : 0;
+    const int64_t last = (int64_t(step.position) + step.rows - 1) / kvChunk;
+    result *= last - first + 1;
+  }
+  return result;
+}
+
+void Program::run(WorkerPool &pool, const WorkerScratch &scratch, const llmc_step_t &step) const {
+  pool.run([&](unsigned worker) { runWorker(pool, worker, scratch, step); });
+}
+
+void Program::runWorker(WorkerPool &pool, unsigned worker, const WorkerScratch &scratch,
+                        const llmc_step_t &step) const {
+  WorkerScratch::Range *const ranges = scratch.ranges(worker);
+  const int64_t workers = pool.size();
+  for (size_t i = 0; i < tiles.size(); ++i) {
+    const int64_t count = tiles[i].count(step);
+    ranges[i] = {count * worker / workers, count * (worker + 1) / workers};
+  }
+  void *const mine = scratch.scratch(worker);
+  for (const Dispatch &dispatch : dispatches) {
+    if (dispatch.barrier)
+      pool.barrier();
+    const WorkerScratch::Range range = ranges[dispatch.range];
+    if (range.begin < range.end)
+      dispatch.kernel(buffers.data() + dispatch.firstBuffer, &step, mine, range.begin, range.end);
+  }
+}

@@ -1,0 +1,215 @@
+//===- ArtifactValidate.cpp - the border for header values ----------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/llm/Artifact.h"
+#include "runtime/schema/Prefix.h"
+
+#include <limits>
+
+using namespace llmc;
+using namespace llmc::rt;
+
+namespace {
+
+// Far beyond any model, and small enough that sums and products of two of them fit 64 bits.
+constexpr uint32_t kMaxVocab = 1u << 24;
+constexpr uint32_t kMaxContext = 1u << 28;
+constexpr uint32_t kMaxRows = 1u << 16;
+constexpr uint64_t kMaxArea = uint64_t(1) << 40;
+constexpr uint64_t kMaxScratch = uint64_t(1) << 30;
+constexpr uint64_t kMaxTiles = uint64_t(1) << 40;
+constexpr size_t kMaxSections = 4096;
+constexpr size_t kMaxTileKinds = std::numeric_limits<uint16_t>::max();
+
+/// "sections[2]" and the like, built only when something is wrong.
+std::string at(const char *list, size_t index) {
+  return std::string(list) + "[" + std::to_string(index) + "]";
+}
+
+Status require(bool condition, const std::string &where, const char *what) {
+  return condition ? Status() : corrupt(where + " " + what);
+}
+
+bool contains(uint64_t size, uint64_t offset, uint64_t length) {
+  return offset <= size && length <= size - offset;
+}
+
+bool between(uint64_t low, uint64_t value, uint64_t high) { return low <= value && value <= high; }
+
+Status checkSections(const fb::Artifact &header, uint64_t fileSize) {
+  const auto *sections = header.sections();
+  LLMC_RETURN_IF_ERROR(
+      require(sections && between(1, sections->size(), kMaxSections), "sections", "is empty"));
+  for (size_t i = 0; i < sections->size(); ++i) {
+    const fb::Section *section = sections->Get(i);
+    LLMC_RETURN_IF_ERROR(require(section->name(), at("sections", i), "has no name"));
+    LLMC_RETURN_IF_ERROR(require(section->offset() % kSectionAlignment == 0 &&
+                                     section->offset() >= sizeof(ArtifactPrefix),
+                                 at("sections", i), "is not aligned"));
+    LLMC_RETURN_IF_ERROR(require(contains(fileSize, section->offset(), section->size()),
+                                 at("sections", i), "reaches past the end of the file"));
+  }
+  return {};
+}
+
+Status checkSectionIndex(const fb::Artifact &header, uint32_t index, fb::SectionKind kind,
+                         const std::string &where) {
+  return require(index < header.sections()->size() && header.sections()->Get(index)->kind() == kind,
+                 where, "names a section that is missing or of another kind");
+}
+
+Status checkModel(const fb::Model *model) {
+  LLMC_RETURN_IF_ERROR(require(model, "model", "is missing"));
+  LLMC_RETURN_IF_ERROR(
+      require(between(1, model->vocab_size(), kMaxVocab), "model.vocab_size", "is out of range"));
+  return require(between(1, model->context_length(), kMaxContext), "model.context_length",
+                 "is out of range");
+}
+
+Status checkWeights(const fb::Artifact &header, uint64_t size) {
+  if (!header.weights())
+    return {};
+  for (size_t i = 0; i < header.weights()->size(); ++i) {
+    const fb::Weight *weight = header.weights()->Get(i);
+    LLMC_RETURN_IF_ERROR(require(contains(size, weight->offset(), weight->size()), at("weights", i),
+                                 "reaches past the end of its section"));
+  }
+  return {};
+}
+
+/// `maxRows`: the longest step, whose rows are all stored before the first of them attends.
+Status checkKv(const fb::Artifact &header, uint32_t maxRows) {
+  const fb::KvPlan *kv = header.kv();
+  LLMC_RETURN_IF_ERROR(require(kv && kv->layers(), "kv", "is missing"));
+  LLMC_RETURN_IF_ERROR(require(kv->size() <= kMaxArea, "kv.size", "is out of range"));
+  const uint64_t context = header.model()->context_length();
+  for (size_t i = 0; i < kv->layers()->size(); ++i) {
+    const fb::KvLayer *layer = kv->layers()->Get(i);
+    const bool isF16 = layer->encoding() && layer->encoding()->string_view() == "f16";
+    const bool isF32 = layer->encoding() && layer->encoding()->string_view() == "f32";
+    LLMC_RETURN_IF_ERROR(require(isF16 || isF32, at("kv.layers", i), "has an unknown encoding"));
+    LLMC_RETURN_IF_ERROR(require(between(1, layer->heads(), 1u << 16) &&
+                                     between(1, layer->head_dim(), 1u << 16) &&
+                                     between(1, layer->capacity(), kMaxContext),
+                                 at("kv.layers", i), "has a size that is out of range"));
+    uint64_t area;
+    bool overflow = __builtin_mul_overflow(uint64_t(layer->heads()) * layer->head_dim(),
+                                           uint64_t(layer->capacity()) * (isF16 ? 2 : 4), &area);
+    LLMC_RETURN_IF_ERROR(require(!overflow && contains(kv->size(), layer->k_offset(), area) &&
+                                     contains(kv->size(), layer->v_offset(), area),
+                                 at("kv.layers", i), "reaches past the KV area"));
+    const uint64_t needed =
+        layer->window() ? std::min(context, uint64_t(layer->window()) + maxRows - 1) : context;
+    LLMC_RETURN_IF_ERROR(require(layer->capacity() >= needed, at("kv.layers", i),
+                                 "has less capacity than its window and a step need"));
+  }
+  return {};
+}
+
+struct AreaSizes {
+  uint64_t arena, weights, kv;
+};
+
+uint64_t sizeOf(fb::BindingKind kind, const AreaSizes &sizes) {
+  switch (kind) {
+  case fb::BindingKind::Arena:
+    return sizes.arena;
+  case fb::BindingKind::Weight:
+    return sizes.weights;
+  case fb::BindingKind::Kv:
+    return sizes.kv;
+  }
+  return 0;
+}
+
+Status checkTiles(const fb::Tiles *tiles, const fb::Artifact &header, uint32_t maxRows,
+                  const std::string &where) {
+  LLMC_RETURN_IF_ERROR(require(tiles, where, "has no tiles"));
+  uint64_t most = tiles->base();
+  bool overflow = false;
+  if (tiles->row_block())
+    overflow |= __builtin_mul_overflow(
+        most, (uint64_t(maxRows) + tiles->row_block() - 1) / tiles->row_block(), &most);
+  if (tiles->kv_chunk())
+    overflow |= __builtin_mul_overflow(
+        most, uint64_t(header.model()->context_length()) / tiles->kv_chunk() + 2, &most);
+  return require(!overflow && most <= kMaxTiles, where, "has too many tiles");
+}
+
+Status checkDispatch(const fb::Dispatch &dispatch, const fb::Variant &variant,
+                     const fb::Artifact &header, uint32_t maxRows, const AreaSizes &sizes,
+                     const std::string &where) {
+  LLMC_RETURN_IF_ERROR(
+      require(dispatch.kernel() < variant.kernels()->size(), where, "names a missing kernel"));
+  LLMC_RETURN_IF_ERROR(checkTiles(dispatch.tiles(), header, maxRows, where));
+  if (!dispatch.bindings())
+    return {};
+  for (const fb::Binding *binding : *dispatch.bindings())
+    LLMC_RETURN_IF_ERROR(require(binding->offset() < sizeOf(binding->kind(), sizes), where,
+                                 "binds a place outside its area"));
+  return {};
+}
+
+Status checkProgram(const fb::Program &program, const fb::Variant &variant,
+                    const fb::Artifact &header, AreaSizes sizes, const std::string &where) {
+  LLMC_RETURN_IF_ERROR(
+      require(between(1, program.max_rows(), kMaxRows), where, "has an impossible max_rows"));
+  LLMC_RETURN_IF_ERROR(
+      require(program.arena_size() <= kMaxArea && program.scratch_size() <= kMaxScratch, where,
+              "wants too much memory"));
+  LLMC_RETURN_IF_ERROR(
+      require(program.dispatches() && program.dispatches()->size() <= kMaxTileKinds, where,
+              "has no dispatches, or too many"));
+  sizes.arena = program.arena_size();
+  for (size_t i = 0; i < program.dispatches()->size(); ++i)
+    LLMC_RETURN_IF_ERROR(checkDispatch(*program.dispatches()->Get(i), variant, header,
+                                       program.max_rows(), sizes,
+                                       where + " " + at("dispatches", i)));
+  return {};
+}
+
+Status checkVariant(const fb::Variant &variant, const fb::Artifact &header, const AreaSizes &sizes,
+                    const std::string &where) {
+  LLMC_RETURN_IF_ERROR(require(variant.target(), where, "has no target"));
+  LLMC_RETURN_IF_ERROR(
+      checkSectionIndex(header, variant.code_section(), fb::SectionKind::Code, where));
+  LLMC_RETURN_IF_ERROR(require(variant.kernels(), where, "has no kernels"));
+  LLMC_RETURN_IF_ERROR(require(variant.programs(), where, "has no programs"));
+  for (const fb::Program *program : *variant.programs())
+    LLMC_RETURN_IF_ERROR(checkProgram(*program, variant, header, sizes,
+                                      where + " program '" + program->name()->str() + "'"));
+  const fb::Program *decode = findProgram(variant, kDecodeProgram);
+  LLMC_RETURN_IF_ERROR(
+      require(decode && decode->max_rows() == 1, where, "has no decode program of one row"));
+  return require(findProgram(variant, kPrefillProgram), where, "has no prefill program");
+}
+
+uint32_t longestStep(const fb::Artifact &header) {
+  uint32_t rows = 1;
+  for (const fb::Variant *variant : *header.variants())
+    for (const fb::Program *program : *variant->programs())
+      rows = std::max(rows, program->max_rows());
+  return rows;
+}
+
+} // namespace
+
+Status llmc::rt::validateHeader(const fb::Artifact &header, uint64_t fileSize) {
+  LLMC_RETURN_IF_ERROR(checkSections(header, fileSize));
+  LLMC_RETURN_IF_ERROR(checkSectionIndex(header, header.weights_section(), fb::SectionKind::Weights,
+                                         "weights_section"));
+  LLMC_RETURN_IF_ERROR(checkModel(header.model()));
+  const uint64_t weights = header.sections()->Get(header.weights_section())->size();
+  LLMC_RETURN_IF_ERROR(checkWeights(header, weights));
+  LLMC_RETURN_IF_ERROR(
+      require(header.variants() && header.variants()->size(), "variants", "is empty"));
+  const AreaSizes sizes{0, weights, header.kv() ? header.kv()->size() : 0};
+  for (size_t i = 0; i < header.variants()->size(); ++i)
+    LLMC_RETURN_IF_ERROR(
+        checkVariant(*header.variants()->Get(i), header, sizes, at("variants", i)));
+  return checkKv(header, longestStep(header));
+}

@@ -1,0 +1,77 @@
+//===- Model.cpp - an artifact with its code loaded -----------------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/llm/Model.h"
+
+using namespace llmc;
+using namespace llmc::rt;
+
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::string_view kArchitecture = "x86_64";
+#elif defined(__aarch64__)
+constexpr std::string_view kArchitecture = "aarch64";
+#endif
+
+/// What keeps `variant` from running on a CPU with `features`; empty if nothing does.
+std::string obstacle(const fb::Variant &variant, const CpuFeatures &features) {
+  if (variant.triple() && !variant.triple()->string_view().starts_with(kArchitecture))
+    return "is code for " + variant.triple()->str();
+  std::string missing;
+  if (variant.features())
+    for (const flatbuffers::String *feature : *variant.features())
+      if (!features.has(feature->string_view()))
+        missing += (missing.empty() ? "" : ", ") + feature->str();
+  return missing.empty() ? missing : "needs " + missing;
+}
+
+} // namespace
+
+StatusOr<const fb::Variant *> llmc::rt::chooseVariant(const fb::Artifact &header,
+                                                      const std::string &name,
+                                                      const CpuFeatures &features) {
+  std::string obstacles, targets;
+  for (const fb::Variant *variant : *header.variants()) {
+    const std::string target = variant->target()->str();
+    targets += (targets.empty() ? "" : ", ") + target;
+    if (!name.empty() && name != target)
+      continue;
+    std::string why = obstacle(*variant, features);
+    if (why.empty())
+      return variant;
+    obstacles += (obstacles.empty() ? "" : "; ") + target + " " + why;
+  }
+  if (obstacles.empty())
+    return invalidArgument("there is no variant '" + name + "', only " + targets);
+  return unsupported("no variant runs on this CPU: " + obstacles +
+                     "; compile for it with --target native");
+}
+
+StatusOr<std::shared_ptr<const Model>> Model::load(const std::string &path,
+                                                   const ModelOptions &options) {
+  LLMC_ASSIGN_OR_RETURN(Artifact artifact, Artifact::open(path, options.access));
+  std::shared_ptr<Model> model(new Model(std::move(artifact)));
+  auto variant = chooseVariant(model->file.header(), options.variant, options.features);
+  if (!variant.ok())
+    return Status(variant.status().code(), path + ": " + variant.status().message());
+  model->chosen = variant.value();
+  LLMC_ASSIGN_OR_RETURN(
+      model->object,
+      CodeObject::load(model->file.section(model->chosen->code_section()),
+                       model->chosen->kernels()->size(),
+                       "the code for " + model->chosen->target()->str() + " in " + path));
+  const fb::Tokenizer *table = model->file.header().tokenizer();
+  if (table && table->kind() != fb::TokenizerKind::None) {
+    auto tokenizer = Tokenizer::create(table);
+    if (!tokenizer.ok())
+      return Status(tokenizer.status().code(),
+                    "the tokenizer of " + path + ": " + tokenizer.status().message());
+    model->text = tokenizer.take();
+  }
+  return std::shared_ptr<const Model>(std::move(model));
+}

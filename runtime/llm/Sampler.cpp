@@ -1,0 +1,267 @@
+//===- Sampler.cpp - chooses the next token -------------------------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/llm/Sampler.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+using namespace llmc::rt;
+
+namespace {
+
+/// exp(x) for x <= 0, by additions and multiplications alone.
+inline float exponential(float x) {
+  constexpr float log2e = 1.44269504f;
+  constexpr float ln2High = 0.693145752f, ln2Low = 1.42860677e-6f;
+  constexpr float rounder = 12582912.0f; // 1.5 * 2^23: adding it rounds to an integer
+  const float shifted = x * log2e + rounder;
+  const float n = shifted - rounder;
+  const float r = (x - n * ln2High) - n * ln2Low;
+  float p = 1.3981999e-3f;
+  p = p * r + 8.3334519e-3f;
+  p = p * r + 4.1665796e-2f;
+  p = p * r + 1.6666666e-1f;
+  p = p * r + 0.5f;
+  p = p * r * r + r + 1.0f;
+  // The low bits of `shifted` are n: they move into the exponent.
+  const auto scale = std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) + 127u) << 23);
+  return x > -87.0f ? p * scale : 0.0f; // also for what is not a number
+}
+
+constexpr size_t kBlock = 64;
+
+/// Calls `visit(first, count)` for consecutive blocks.
+template <typename Visit> void forBlocks(size_t size, Visit visit) {
+  for (size_t first = 0; first < size; first += kBlock)
+    visit(first, std::min(kBlock, size - first));
+}
+
+float greatest(std::span<const float> x) {
+  constexpr size_t lanes = 32;
+  float best[lanes];
+  std::fill(best, best + lanes, -std::numeric_limits<float>::infinity());
+  const size_t whole = x.size() / lanes * lanes;
+  for (size_t i = 0; i < whole; i += lanes)
+    for (size_t lane = 0; lane < lanes; ++lane)
+      best[lane] = x[i + lane] > best[lane] ? x[i + lane] : best[lane];
+  for (size_t i = whole; i < x.size(); ++i)
+    best[0] = x[i] > best[0] ? x[i] : best[0];
+  return *std::max_element(best, best + lanes);
+}
+
+uint64_t splitmix64(uint64_t &state) {
+  uint64_t z = state += 0x9e3779b97f4a7c15;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return z ^ z >> 31;
+}
+
+} // namespace
+
+RandomSource::RandomSource(uint64_t seed) {
+  for (uint64_t &word : state)
+    word = splitmix64(seed);
+}
+
+uint64_t RandomSource::next() {
+  const uint64_t result = std::rotl(state[1] * 5, 7) * 9;
+  const uint64_t t = state[1] << 17;
+  state[2] ^= state[0];
+  state[3] ^= state[1];
+  state[1] ^= state[2];
+  state[0] ^= state[3];
+  state[2] ^= t;
+  state[3] = std::rotl(state[3], 45);
+  return result;
+}
+
+int32_t llmc::rt::greedyToken(std::span<const float> logits) {
+  const float best = greatest(logits);
+  for (size_t first = 0; first < logits.size(); first += kBlock) {
+    const size_t count = std::min(kBlock, logits.size() - first);
+    bool here = false;
+    for (size_t i = 0; i < count; ++i)
+      here |= logits[first + i] == best;
+    if (here)
+      return static_cast<int32_t>(std::find(logits.begin() + first, logits.end(), best) -
+                                  logits.begin());
+  }
+  return 0;
+}
+
+double llmc::rt::exponentialSum(std::span<const float> x, float shift) {
+  constexpr size_t lanes = 16;
+  double sums[lanes] = {};
+  forBlocks(x.size(), [&](size_t first, size_t count) {
+    float terms[kBlock] = {};
+    for (size_t i = 0; i < count; ++i)
+      terms[i] = exponential(x[first + i] - shift);
+    for (size_t i = 0; i < kBlock; i += lanes)
+      for (size_t lane = 0; lane < lanes; ++lane)
+        sums[lane] += terms[i + lane];
+  });
+  double total = 0;
+  for (double sum : sums)
+    total += sum;
+  return total;
+}
+
+Status SamplerOptions::validate() const {
+  const auto refuse = [](const char *name, const char *range) {
+    return invalidArgument(std::string(name) + " must be " + range);
+  };
+  if (!(temperature >= 0 && std::isfinite(temperature)))
+    return refuse("temperature", "0 or more");
+  if (!(topP > 0 && topP <= 1))
+    return refuse("top-p", "more than 0 and at most 1");
+  if (!(minP >= 0 && minP <= 1))
+    return refuse("min-p", "0 to 1");
+  if (!(repeatPenalty > 0 && std::isfinite(repeatPenalty)))
+    return refuse("repeat-penalty", "more than 0");
+  return {};
+}
+
+Sampler::Sampler(const SamplerOptions &options, uint32_t vocabSize)
+    : options(options), random(options.seed) {
+  if (options.repeatPenalty != 1.0f)
+    penalized.resize(vocabSize);
+  if (options.temperature > 0) {
+    candidates.reserve(vocabSize);
+    weights.reserve(vocabSize);
+  }
+}
+
+int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> history) {
+  logits = penalize(logits, history);
+  if (options.temperature == 0)
+    return greedyToken(logits);
+  const float best = greatest(logits);
+  const bool limited = options.topK && options.topK < logits.size();
+  const double total = limited ? takeTopK(logits, best) : takeLikely(logits, best);
+  if (options.topP < 1)
+    keepTopP(total, best);
+  if (options.minP > 0)
+    keepMinP(best);
+  return draw(best);
+}
+
+std::span<const float> Sampler::penalize(std::span<const float> logits,
+                                         std::span<const int32_t> history) {
+  if (options.repeatPenalty == 1.0f)
+    return logits;
+  std::memcpy(penalized.data(), logits.data(), logits.size_bytes());
+  // A token that occurs often is penalized once: from its original value each time.
+  for (int32_t id : history.last(std::min<size_t>(options.repeatLast, history.size())))
+    penalized[id] =
+        logits[id] > 0 ? logits[id] / options.repeatPenalty : logits[id] * options.repeatPenalty;
+  return penalized;
+}
+
+/// Leaves the K most likely tokens as candidates, in a fixed order; gives the sum of their weights.
+double Sampler::takeTopK(std::span<const float> logits, float best) {
+  // A heap with the least likely at the front; nearly all blocks hold nothing that beats it.
+  candidates.clear();
+  forBlocks(logits.size(), [&](size_t first, size_t count) {
+    const bool full = candidates.size() == options.topK;
+    const float bar = full ? candidates.front().logit : -std::numeric_limits<float>::infinity();
+    bool any = !full;
+    for (size_t i = 0; i < count; ++i)
+      any |= logits[first + i] > bar;
+    if (!any)
+      return;
+    for (size_t i = first; i < first + count; ++i) {
+      if (candidates.size() < options.topK) {
+        if (std::isnan(logits[i]))
+          continue;
+      } else {
+        if (!(logits[i] > candidates.front().logit))
+          continue;
+        std::pop_heap(candidates.begin(), candidates.end(), precedes);
+        candidates.pop_back();
+      }
+      candidates.push_back({logits[i], static_cast<int32_t>(i)});
+      std::push_heap(candidates.begin(), candidates.end(), precedes);
+    }
+  });
+  double total = 0;
+  for (const Candidate &candidate : candidates)
+    total += exponential(candidate.logit - best);
+  return total;
+}
+
+/// Leaves as candidates, by id, all tokens that top-p and min-p can possibly keep; gives the sum of
+/// the weights of all tokens (only where top-p needs it).
+double Sampler::takeLikely(std::span<const float> logits, float best) {
+  // Tokens less likely than (1 - P) / n have together less than 1 - P, so the others reach P.
+  double total = 0, least = options.minP;
+  if (options.topP < 1) {
+    total = exponentialSum(logits, best);
+    least = std::max(least, (1.0 - options.topP) * total / double(logits.size()));
+  }
+  // The margin makes up for the logarithm of another machine.
+  constexpr float margin = 1e-3f;
+  const float bar = least > 0 ? best + static_cast<float>(std::log(least)) - margin
+                              : -std::numeric_limits<float>::infinity();
+  candidates.clear();
+  forBlocks(logits.size(), [&](size_t first, size_t count) {
+    bool any = false;
+    for (size_t i = 0; i < count; ++i)
+      any |= logits[first + i] >= bar;
+    if (any)
+      for (size_t i = first; i < first + count; ++i)
+        if (logits[i] >= bar)
+          candidates.push_back({logits[i], static_cast<int32_t>(i)});
+  });
+  return total;
+}
+
+/// Keeps the most likely candidates until they have the share P of `total`, most likely first.
+void Sampler::keepTopP(double total, float best) {
+  const auto last = [](const Candidate &a, const Candidate &b) { return precedes(b, a); };
+  std::make_heap(candidates.begin(), candidates.end(), last);
+  const double wanted = options.topP * total;
+  double sum = 0;
+  auto end = candidates.end();
+  while (end != candidates.begin()) {
+    std::pop_heap(candidates.begin(), end, last);
+    --end;
+    sum += exponential(end->logit - best);
+    if (sum >= wanted)
+      break;
+  }
+  // What was taken off the heap lies behind it, the most likely at the very end.
+  candidates.erase(candidates.begin(), end);
+  std::reverse(candidates.begin(), candidates.end());
+}
+
+void Sampler::keepMinP(float best) {
+  std::erase_if(candidates, [&](const Candidate &candidate) {
+    return exponential(candidate.logit - best) < options.minP;
+  });
+}
+
+int32_t Sampler::draw(float best) {
+  weights.resize(candidates.size());
+  for (size_t i = 0; i < candidates.size(); ++i)
+    weights[i] = exponential((candidates[i].logit - best) / options.temperature);
+  double total = 0;
+  for (float weight : weights)
+    total += weight;
+  double left = random.uniform() * total;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    left -= weights[i];
+    if (left < 0)
+      return candidates[i].id;
+  }
+  // Rounding, or no candidate has any weight: the best of what there is.
+  auto first = std::min_element(candidates.begin(), candidates.end(), precedes);
+  return first == candidates.end() ? 0 : first->id;
+}

@@ -1,0 +1,113 @@
+//===- Session.h - one sequence being computed ------------------*- C++ -*-===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A session owns everything that changes while a sequence is computed: the
+// arena of intermediate values, the KV area, the logits, the tokens so far. All
+// of it is reserved when the session is made; decode() neither allocates nor
+// locks.
+//
+// Which program computes a token depends on its role only: prompt tokens go
+// through "prefill" (a chunk of one token too), a generated token through
+// "decode", drafted tokens through "verify". Within each, the logits are
+// bit-identical for every chunk size, every M and every number of threads.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LLMC_RUNTIME_LLM_SESSION_H
+#define LLMC_RUNTIME_LLM_SESSION_H
+
+#include "runtime/base/Memory.h"
+#include "runtime/base/WorkerPool.h"
+#include "runtime/device/cpu/Program.h"
+#include "runtime/llm/Model.h"
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace llmc::rt {
+
+struct SessionOptions {
+  /// Positions that the sequence may take; 0: as many as the artifact was compiled for.
+  uint32_t contextLimit = 0;
+  /// Prompt tokens per step; 0: as many as the prefill program takes.
+  uint32_t prefillChunk = 0;
+};
+
+class Session {
+public:
+  /// Receives the logits of prompt positions: `logits` is [rows, vocab_size], row 0 is at
+  /// `position`. Returns false to stop.
+  using LogitsSink = FunctionRef<bool(uint32_t position, std::span<const float> logits)>;
+
+  /// `pool` may serve several sessions, one at a time.
+  static StatusOr<std::unique_ptr<Session>> create(std::shared_ptr<const Model> model,
+                                                   std::shared_ptr<WorkerPool> pool,
+                                                   const SessionOptions &options = {});
+
+  /// Computes prompt tokens; logits(0) are then those of the last. Errors before anything is
+  /// computed: InvalidArgument (empty), OutOfRange (a token id, the context limit).
+  Status prefill(std::span<const int32_t> tokens);
+  /// The same, with the logits of every token for `sink`.
+  Status prefill(std::span<const int32_t> tokens, LogitsSink sink);
+
+  /// Computes one generated token; logits(0) are then its own.
+  Status decode(int32_t token);
+
+  /// Computes a generated token and the draft that follows it; logits(i) are then those of
+  /// `tokens[i]`. At most verifyRows() tokens; a single one is decode().
+  Status verify(std::span<const int32_t> tokens);
+  /// 1 where the artifact has no verify program.
+  uint32_t verifyRows() const { return verifyProgram.maxRows() ? verifyProgram.maxRows() : 1; }
+
+  /// Forgets all positions from `position` on. OutOfRange where a sliding window has already
+  /// overwritten what `position` would look back at; reset() always works.
+  Status rollback(uint32_t position);
+  void reset();
+
+  /// [vocab_size], valid until the next step.
+  std::span<const float> logits(uint32_t row = 0) const {
+    return {logitsRow(row), model->vocabSize()};
+  }
+
+  uint32_t position() const { return static_cast<uint32_t>(history.size()); }
+  /// How many of the first tokens have been computed as prompt.
+  uint32_t promptLength() const { return prompt; }
+  uint32_t contextLimit() const { return limit; }
+  std::span<const int32_t> tokens() const { return history; }
+  const Model &getModel() const { return *model; }
+  WorkerPool &workers() const { return *pool; }
+  /// Bytes of weights that decode() reads.
+  uint64_t decodeWeightBytes() const { return decodeProgram.weightBytes(); }
+
+private:
+  Session(std::shared_ptr<const Model> model, std::shared_ptr<WorkerPool> pool)
+      : model(std::move(model)), pool(std::move(pool)) {}
+  Status reserve(const SessionOptions &options);
+  Status check(std::span<const int32_t> tokens) const;
+  void step(const Program &program, std::span<const int32_t> tokens, uint32_t outBegin,
+            uint32_t outRows);
+  void prefillStep(std::span<const int32_t> tokens, uint32_t outBegin, uint32_t outRows);
+  float *logitsRow(uint32_t row) const {
+    return reinterpret_cast<float *>(logitsArea.data()) + size_t(row) * model->vocabSize();
+  }
+
+  std::shared_ptr<const Model> model;
+  std::shared_ptr<WorkerPool> pool;
+  PageBuffer arena, kv, logitsArea;
+  WorkerScratch scratch;
+  Program decodeProgram, verifyProgram, prefillProgram;
+  std::vector<int32_t> history;
+  uint32_t prompt = 0;
+  uint32_t limit = 0;
+  uint32_t chunk = 0;      ///< prompt tokens per step
+  uint32_t logitsRows = 0; ///< rows that logitsArea has room for
+};
+
+} // namespace llmc::rt
+
+#endif // LLMC_RUNTIME_LLM_SESSION_H

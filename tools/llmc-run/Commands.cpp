@@ -1,0 +1,229 @@
+//===- Commands.cpp - what llmc-run can do --------------------------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tools/llmc-run/Commands.h"
+
+#include "runtime/base/Topology.h"
+#include "tools/llmc-run/Npy.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+using namespace llmc;
+using namespace llmc::run;
+using namespace llmc::rt;
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+constexpr double kMillis = 1e3;
+
+double rate(double count, double seconds) { return seconds > 0 ? count / seconds : 0; }
+
+bool print(std::string_view text) {
+  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+         std::fflush(stdout) == 0;
+}
+
+/// Text of models need not be UTF-8; JSON must be.
+bool printJson(const Json &json) {
+  return print(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+StatusOr<std::string> readText(const std::string &path) {
+  std::FILE *file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
+  if (!file)
+    return notFound("cannot open " + path + ": " + std::strerror(errno));
+  std::string text;
+  char buffer[1 << 16];
+  while (size_t count = std::fread(buffer, 1, sizeof buffer, file))
+    text.append(buffer, count);
+  const int error = std::ferror(file) ? errno : 0;
+  if (file != stdin)
+    std::fclose(file);
+  if (error)
+    return notFound("cannot read " + path + ": " + std::strerror(error));
+  return text;
+}
+
+/// -p or -f.
+StatusOr<std::string> promptText(const Options &options) {
+  if (options.prompt)
+    return *options.prompt;
+  return readText(options.promptFile);
+}
+
+StatusOr<const Tokenizer *> tokenizerOf(const Model &model) {
+  if (const Tokenizer *tokenizer = model.tokenizer())
+    return tokenizer;
+  return unsupported(model.artifact().path() +
+                     " has no tokenizer; give token ids with --tokens 1,2,3");
+}
+
+StatusOr<std::vector<int32_t>> promptTokens(const Options &options, const Model &model) {
+  if (options.tokens)
+    return *options.tokens;
+  LLMC_ASSIGN_OR_RETURN(std::string text, promptText(options));
+  LLMC_ASSIGN_OR_RETURN(const Tokenizer *tokenizer, tokenizerOf(model));
+  std::vector<int32_t> ids;
+  LLMC_RETURN_IF_ERROR(
+      tokenizer->encode(text, {.parseSpecial = options.special, .addSpecial = true}, ids));
+  return ids;
+}
+
+struct Loaded {
+  std::shared_ptr<const Model> model;
+  double seconds;
+};
+
+StatusOr<Loaded> loadModel(const Options &options) {
+  const auto start = std::chrono::steady_clock::now();
+  LLMC_ASSIGN_OR_RETURN(auto model, Model::load(options.model, {.variant = options.variant}));
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  return Loaded{std::move(model), elapsed.count()};
+}
+
+unsigned threadsOf(const Options &options) {
+  return options.threads ? options.threads : usableCores();
+}
+
+StatusOr<std::unique_ptr<Session>> makeSession(const Options &options,
+                                               std::shared_ptr<const Model> model) {
+  LLMC_ASSIGN_OR_RETURN(std::shared_ptr<WorkerPool> pool, WorkerPool::create(threadsOf(options)));
+  return Session::create(std::move(model), std::move(pool), options.session);
+}
+
+void reportSpeed(const GenerateResult &result, double loadSeconds) {
+  const uint32_t computed = result.promptTokens - result.reusedTokens;
+  std::fprintf(stderr, "prompt %u tokens, %.1f tokens/s; generated %u tokens, %.1f tokens/s",
+               result.promptTokens, rate(computed, result.prefillSeconds), result.completionTokens,
+               rate(result.steps ? result.completionTokens - 1 : 0, result.decodeSeconds));
+  if (loadSeconds > 0)
+    std::fprintf(stderr, "; loaded in %.0f ms", loadSeconds * kMillis);
+  std::fputc('\n', stderr);
+}
+
+Json describe(const GenerateResult &result, const std::string &text,
+              std::span<const int32_t> tokens, const Options &options, double loadSeconds) {
+  const uint32_t computed = result.promptTokens - result.reusedTokens;
+  return {{"text", text},
+          {"tokens", tokens},
+          {"finish_reason", toString(result.finish)},
+          {"usage",
+           {{"prompt_tokens", result.promptTokens},
+            {"completion_tokens", result.completionTokens},
+            {"total_tokens", result.promptTokens + result.completionTokens}}},
+          {"timings",
+           {{"load_ms", loadSeconds * kMillis},
+            {"prefill_ms", result.prefillSeconds * kMillis},
+            {"decode_ms", result.decodeSeconds * kMillis},
+            {"prefill_tok_s", rate(computed, result.prefillSeconds)},
+            {"decode_tok_s", rate(result.steps, result.decodeSeconds)}}},
+          {"seed", options.generate.sampler.seed}};
+}
+
+Status generate(const Options &options) {
+  LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options));
+  LLMC_ASSIGN_OR_RETURN(std::vector<int32_t> prompt, promptTokens(options, *loaded.model));
+  LLMC_ASSIGN_OR_RETURN(auto session, makeSession(options, loaded.model));
+  LLMC_ASSIGN_OR_RETURN(Generator generator, Generator::create(*session, options.generate));
+  std::string text;
+  LLMC_ASSIGN_OR_RETURN(GenerateResult result,
+                        generator.generate(prompt, [&](std::string_view part) {
+                          if (!options.json)
+                            return print(part);
+                          text += part;
+                          return true;
+                        }));
+  if (options.json) {
+    printJson(describe(result, text, generator.completion(), options, loaded.seconds));
+    return {};
+  }
+  if (loaded.model->tokenizer()) {
+    print("\n");
+  } else {
+    for (int32_t token : generator.completion())
+      print(std::to_string(token) + "\n");
+  }
+  reportSpeed(result, loaded.seconds);
+  return {};
+}
+
+Status writeLogits(const Options &options) {
+  LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options));
+  LLMC_ASSIGN_OR_RETURN(std::vector<int32_t> prompt, promptTokens(options, *loaded.model));
+  LLMC_ASSIGN_OR_RETURN(auto session, makeSession(options, loaded.model));
+  NpyWriter file(options.logitsFile, prompt.size(), loaded.model->vocabSize());
+  LLMC_RETURN_IF_ERROR(session->prefill(
+      prompt, [&](uint32_t, std::span<const float> rows) { return file.append(rows); }));
+  return file.finish();
+}
+
+Status tokenize(const Options &options) {
+  LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options));
+  LLMC_ASSIGN_OR_RETURN(const Tokenizer *tokenizer, tokenizerOf(*loaded.model));
+  LLMC_ASSIGN_OR_RETURN(std::string text, promptText(options));
+  std::vector<int32_t> ids;
+  LLMC_RETURN_IF_ERROR(tokenizer->encode(text, {.parseSpecial = options.special}, ids));
+  printJson(Json{{"ids", ids}});
+  return {};
+}
+
+Status detokenize(const Options &options) {
+  LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options));
+  LLMC_ASSIGN_OR_RETURN(const Tokenizer *tokenizer, tokenizerOf(*loaded.model));
+  std::string text;
+  LLMC_RETURN_IF_ERROR(tokenizer->decode(*options.tokens, options.special, text));
+  options.json ? printJson(Json{{"text", text}}) : print(text);
+  return {};
+}
+
+Status printConfig(const Options &options) {
+  LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options));
+  const Artifact &artifact = loaded.model->artifact();
+  const std::optional<double> quota = cgroupCpuQuota();
+  const Json config = {{"model", artifact.path()},
+                       {"variant", loaded.model->variant().target()->str()},
+                       {"threads", threadsOf(options)},
+                       {"affinity_cpus", affinityCpus().size()},
+                       {"cpu_quota", quota ? Json(*quota) : Json(nullptr)},
+                       {"cpu_features", CpuFeatures::host().toString()},
+                       {"context", options.session.contextLimit
+                                       ? options.session.contextLimit
+                                       : loaded.model->info().context_length()},
+                       {"mapped", artifact.isMapped()}};
+  if (options.json)
+    printJson(config);
+  else
+    for (const auto &[key, value] : config.items())
+      print(key + " " + (value.is_string() ? value.get<std::string>() : value.dump()) + "\n");
+  return {};
+}
+
+} // namespace
+
+Status llmc::run::execute(const Options &options) {
+  switch (options.command) {
+  case Command::Generate:
+    return generate(options);
+  case Command::Logits:
+    return writeLogits(options);
+  case Command::Tokenize:
+    return tokenize(options);
+  case Command::Detokenize:
+    return detokenize(options);
+  case Command::PrintConfig:
+    return printConfig(options);
+  case Command::Chat:
+  case Command::Bench:
+    break;
+  }
+  return internalError("not yet");
+}

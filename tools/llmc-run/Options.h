@@ -1,0 +1,50 @@
+//===- Options.h - the command line of llmc-run -----------------*- C++ -*-===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LLMC_TOOLS_LLMCRUN_OPTIONS_H
+#define LLMC_TOOLS_LLMCRUN_OPTIONS_H
+
+#include "runtime/llm/Generator.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace llmc::run {
+
+/// What to do with the model.
+enum class Command { Generate, Chat, Logits, Tokenize, Detokenize, Bench, PrintConfig };
+
+struct Options {
+  Command command = Command::Generate;
+  std::string model;
+
+  // Input, one of:
+  std::optional<std::string> prompt;
+  std::string promptFile;
+  std::optional<std::vector<int32_t>> tokens;
+
+  rt::GenerateOptions generate;
+  bool special = false;
+  bool json = false;
+  std::string logitsFile;
+  uint32_t benchPrompt = 0, benchTokens = 0, repeat = 3;
+
+  std::string device = "auto";
+  std::string variant;
+  unsigned threads = 0; ///< 0: the cores that this process may use
+  rt::SessionOptions session;
+};
+
+/// Reads the command line. Gives the process' exit status where there is nothing more to do: after
+/// --help, or after a mistake, which it has reported.
+std::optional<int> parseOptions(int argc, char **argv, Options &options);
+
+} // namespace llmc::run
+
+#endif // LLMC_TOOLS_LLMCRUN_OPTIONS_H
