@@ -20,8 +20,9 @@
 
 #define UK_INLINE static inline __attribute__((always_inline))
 
-// Every instruction set gives: ukLanes, the f32 lanes of a native vector; tile sizes (rows of
-// activations per weight tile, query rows and 16-slot blocks per attention tile), and
+// Every instruction set gives: ukLanes, the f32 lanes of a native vector; tile sizes
+// (activation rows per weight tile, of which ukDotRows advance together; query rows and 16-slot
+// blocks per attention tile), and
 //   dot4<bits>(acc, u, s): acc[l] += sum_i u[4 l + i] * s[4 l + i], exact; u < 2^bits
 //   lookup16(table, index): table[index] per byte, index < 16
 
@@ -34,7 +35,7 @@ template <int N> struct UkVec {
 
 #if defined(__AVX512VNNI__) && defined(__AVX512BW__)
 
-enum { ukLanes = 16, ukMatmulRows = 16, ukAttendRows = 4, ukAttendBlocks = 4 };
+enum { ukLanes = 16, ukMatmulRows = 16, ukDotRows = 8, ukAttendRows = 4, ukAttendBlocks = 4 };
 typedef UkVec<ukLanes>::I vi;
 typedef UkVec<ukLanes>::B vb;
 
@@ -48,7 +49,7 @@ UK_INLINE vb lookup16(const uint8_t *table, vb index) {
 
 #elif defined(__AVX2__)
 
-enum { ukLanes = 8, ukMatmulRows = 4, ukAttendRows = 2, ukAttendBlocks = 2 };
+enum { ukLanes = 8, ukMatmulRows = 4, ukDotRows = 2, ukAttendRows = 2, ukAttendBlocks = 2 };
 typedef UkVec<ukLanes>::I vi;
 typedef UkVec<ukLanes>::B vb;
 

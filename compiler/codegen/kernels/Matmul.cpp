@@ -81,44 +81,79 @@ UK_INLINE GroupScales loadScales(const UkFormat &f, const uint8_t *record, int64
   return s;
 }
 
-template <int bits>
-UK_INLINE vi dotRange(vi acc, const vb (&w)[8], const UkActGroup *a, int from, int to) {
+UK_INLINE vf toFloat(vi v) { return __builtin_convertvector(v, vf); }
+
+/// The activations of consecutive rows of one group of 32.
+struct ActRows {
+  const char *base;
+  int64_t stride;
+  const UkActGroup &operator[](int m) const __attribute__((always_inline)) {
+    return *(const UkActGroup *)(base + m * stride);
+  }
+};
+
+template <int bits, int S>
+UK_INLINE void dotVectors(const vb (&w)[8], const ActRows &a, int from, int to, vi (&dot)[S]) {
   UK_UNROLL for (int j = 0; j < 8; ++j) {
     if (j < from || j >= to)
       continue;
-    acc = dot4<bits>(acc, w[j], vi(loadAs<int32_t>(a->q + 4 * j)));
+    UK_UNROLL for (int m = 0; m < S; ++m) dot[m] =
+        dot4<bits>(dot[m], w[j], vi(loadAs<int32_t>(a[m].q + 4 * j)));
   }
-  return acc;
-}
-UK_INLINE vf toFloat(vi v) { return __builtin_convertvector(v, vf); }
-
-/// sum over k-vectors [from, to) of (code - zero point) * q; `sum` is that of q. The integers stay
-/// below 2^24, so that the float result is exact.
-UK_INLINE vf dotCodes(const UkFormat &f, const vb (&w)[8], const UkActGroup *a, float sum, int from,
-                      int to) {
-  const bool narrow = f.loBits + f.hiBits < 8 && !f.codebook;
-  vi dot = narrow ? dotRange<7>(0, w, a, from, to) : dotRange<8>(0, w, a, from, to);
-  return f.zeroPoint ? fma(vf(-f.zeroPoint), vf(sum), toFloat(dot)) : toFloat(dot);
 }
 
-/// acc + one group's contribution to one activation row.
-UK_INLINE vf addGroup(const UkFormat &f, vf acc, const vb (&w)[8], const GroupScales &s,
-                      const UkActGroup *a) {
-  vf t;
+/// out[m] = sum over k-vectors [from, to) of (code - zero point) * q. The integers stay below 2^24,
+/// so that the float results are exact. S rows advance together: one row's products wait for each
+/// other.
+template <int S>
+UK_INLINE void dotCodes(const UkFormat &f, const vb (&w)[8], const ActRows &a, int from, int to,
+                        vf (&out)[S]) {
+  vi dot[S] = {};
+  if (f.loBits + f.hiBits < 8 && !f.codebook)
+    dotVectors<7>(w, a, from, to, dot);
+  else
+    dotVectors<8>(w, a, from, to, dot);
+  UK_UNROLL for (int m = 0; m < S; ++m) {
+    const float sum = f.group == ukGroup ? a[m].sum : a[m].sum16[from / 4];
+    out[m] = f.zeroPoint ? fma(vf(-f.zeroPoint), vf(sum), toFloat(dot[m])) : toFloat(dot[m]);
+  }
+}
+
+/// Adds one group's contribution to S rows.
+template <int S>
+UK_INLINE void addGroup(const UkFormat &f, const vb (&w)[8], const GroupScales &s, const ActRows &a,
+                        vf *acc) {
+  vf dot[S], t[S];
   if (f.group == ukGroup) {
-    t = dotCodes(f, w, a, a->sum, 0, 8) * s.scale[0];
+    dotCodes(f, w, a, 0, 8, dot);
+    UK_UNROLL for (int m = 0; m < S; ++m) t[m] = dot[m] * s.scale[0];
   } else {
-    t = dotCodes(f, w, a, a->sum16[0], 0, 4) * s.scale[0];
-    t = fma(dotCodes(f, w, a, a->sum16[1], 4, 8), s.scale[1], t);
+    dotCodes(f, w, a, 0, 4, dot);
+    UK_UNROLL for (int m = 0; m < S; ++m) t[m] = dot[m] * s.scale[0];
+    dotCodes(f, w, a, 4, 8, dot);
+    UK_UNROLL for (int m = 0; m < S; ++m) t[m] = fma(dot[m], s.scale[1], t[m]);
   }
-  acc = fma(t, vf(a->d), acc);
-  if (f.minSign && f.group == ukGroup)
-    acc = fma(s.min[0], vf(a->dsum), acc);
-  if (f.minSign && f.group != ukGroup) {
-    acc = fma(s.min[0], vf(a->dsum16[0]), acc);
-    acc = fma(s.min[1], vf(a->dsum16[1]), acc);
+  UK_UNROLL for (int m = 0; m < S; ++m) {
+    vf &sum = acc[m * halves];
+    sum = fma(t[m], vf(a[m].d), sum);
+    if (!f.minSign)
+      continue;
+    if (f.group == ukGroup) {
+      sum = fma(s.min[0], vf(a[m].dsum), sum);
+    } else {
+      sum = fma(s.min[0], vf(a[m].dsum16[0]), sum);
+      sum = fma(s.min[1], vf(a[m].dsum16[1]), sum);
+    }
   }
-  return acc;
+}
+
+/// The same for MT rows, at most `together` of them at a time.
+template <int MT, int together>
+UK_INLINE void addGroups(const UkFormat &f, const vb (&w)[8], const GroupScales &s,
+                         const ActRows &a, vf *acc) {
+  constexpr int S = MT < together ? MT : together;
+  UK_UNROLL for (int m = 0; m < MT; m += S)
+      addGroup<S>(f, w, s, {a.base + m * a.stride, a.stride}, acc + m * halves);
 }
 
 /// Where a panel is, and where its results go.
@@ -152,10 +187,12 @@ template <int MT> UK_INLINE void int8Tile(const UkFormat &f, const Tile &t) {
         vb w[8];
         unpack(f, t.codes + g * ukGroupCodeBytes(f), h, w);
         const GroupScales s = loadScales(f, record, i, h);
-        UK_UNROLL for (int m = 0; m < MT; ++m) {
-          const auto *a = (const UkActGroup *)(t.act + m * t.actStride) + g;
-          acc[m][h] = addGroup(f, acc[m][h], w, s, a);
-        }
+        const ActRows a = {t.act + g * sizeof(UkActGroup), t.actStride};
+        // The correction by a zero point keeps more registers busy.
+        if (f.zeroPoint)
+          addGroups<MT, ukDotRows / 2>(f, w, s, a, &acc[0][h]);
+        else
+          addGroups<MT, ukDotRows>(f, w, s, a, &acc[0][h]);
       }
     }
   }
