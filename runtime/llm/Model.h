@@ -20,7 +20,7 @@ namespace llmc::rt {
 
 struct ModelOptions {
   /// The target of the variant to use; empty: the first one that this CPU can execute.
-  std::string variant;
+  std::string variant = {};
   /// What this CPU can execute.
   CpuFeatures features = CpuFeatures::host();
   FileAccess access = FileAccess::Map;

@@ -7,6 +7,8 @@
 
 #include "runtime/llm/Sampler.h"
 
+#include "runtime/llm/LogitMath.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -16,46 +18,6 @@
 using namespace llmc::rt;
 
 namespace {
-
-/// exp(x) for x <= 0, by additions and multiplications alone.
-inline float exponential(float x) {
-  constexpr float log2e = 1.44269504f;
-  constexpr float ln2High = 0.693145752f, ln2Low = 1.42860677e-6f;
-  constexpr float rounder = 12582912.0f; // 1.5 * 2^23: adding it rounds to an integer
-  const float shifted = x * log2e + rounder;
-  const float n = shifted - rounder;
-  const float r = (x - n * ln2High) - n * ln2Low;
-  float p = 1.3981999e-3f;
-  p = p * r + 8.3334519e-3f;
-  p = p * r + 4.1665796e-2f;
-  p = p * r + 1.6666666e-1f;
-  p = p * r + 0.5f;
-  p = p * r * r + r + 1.0f;
-  // The low bits of `shifted` are n: they move into the exponent.
-  const auto scale = std::bit_cast<float>((std::bit_cast<uint32_t>(shifted) + 127u) << 23);
-  return x > -87.0f ? p * scale : 0.0f; // also for what is not a number
-}
-
-constexpr size_t kBlock = 64;
-
-/// Calls `visit(first, count)` for consecutive blocks.
-template <typename Visit> void forBlocks(size_t size, Visit visit) {
-  for (size_t first = 0; first < size; first += kBlock)
-    visit(first, std::min(kBlock, size - first));
-}
-
-float greatest(std::span<const float> x) {
-  constexpr size_t lanes = 32;
-  float best[lanes];
-  std::fill(best, best + lanes, -std::numeric_limits<float>::infinity());
-  const size_t whole = x.size() / lanes * lanes;
-  for (size_t i = 0; i < whole; i += lanes)
-    for (size_t lane = 0; lane < lanes; ++lane)
-      best[lane] = x[i + lane] > best[lane] ? x[i + lane] : best[lane];
-  for (size_t i = whole; i < x.size(); ++i)
-    best[0] = x[i] > best[0] ? x[i] : best[0];
-  return *std::max_element(best, best + lanes);
-}
 
 uint64_t splitmix64(uint64_t &state) {
   uint64_t z = state += 0x9e3779b97f4a7c15;
@@ -81,37 +43,6 @@ uint64_t RandomSource::next() {
   state[2] ^= t;
   state[3] = std::rotl(state[3], 45);
   return result;
-}
-
-int32_t llmc::rt::greedyToken(std::span<const float> logits) {
-  const float best = greatest(logits);
-  for (size_t first = 0; first < logits.size(); first += kBlock) {
-    const size_t count = std::min(kBlock, logits.size() - first);
-    bool here = false;
-    for (size_t i = 0; i < count; ++i)
-      here |= logits[first + i] == best;
-    if (here)
-      return static_cast<int32_t>(std::find(logits.begin() + first, logits.end(), best) -
-                                  logits.begin());
-  }
-  return 0;
-}
-
-double llmc::rt::exponentialSum(std::span<const float> x, float shift) {
-  constexpr size_t lanes = 16;
-  double sums[lanes] = {};
-  forBlocks(x.size(), [&](size_t first, size_t count) {
-    float terms[kBlock] = {};
-    for (size_t i = 0; i < count; ++i)
-      terms[i] = exponential(x[first + i] - shift);
-    for (size_t i = 0; i < kBlock; i += lanes)
-      for (size_t lane = 0; lane < lanes; ++lane)
-        sums[lane] += terms[i + lane];
-  });
-  double total = 0;
-  for (double sum : sums)
-    total += sum;
-  return total;
 }
 
 Status SamplerOptions::validate() const {

@@ -83,13 +83,6 @@ private:
   std::vector<float> weights;        ///< of the candidates, after the temperature
 };
 
-/// The index of the greatest value, the lowest of equals; 0 if there is none (all are not numbers).
-int32_t greedyToken(std::span<const float> logits);
-
-/// The sum of exp(x[i] - shift), each term with a relative error below 3e-7 and 0 below -87. The
-/// same bits on every machine.
-double exponentialSum(std::span<const float> x, float shift);
-
 } // namespace llmc::rt
 
 #endif // LLMC_RUNTIME_LLM_SAMPLER_H

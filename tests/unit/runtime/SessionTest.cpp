@@ -5,35 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/llm/Session.h"
-#include "tests/unit/support/ChainModel.h"
+#include "tests/unit/runtime/Sessions.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 
 using namespace llmc::rt;
-using llmc::test::ChainModel;
+using namespace llmc::test;
 
 namespace {
-
-std::unique_ptr<Session> makeSession(const ChainModel &chain, unsigned threads = 1,
-                                     SessionOptions options = {}) {
-  auto model = Model::load(chain.write());
-  EXPECT_TRUE(model.ok()) << model.status().message();
-  auto pool = WorkerPool::create(threads);
-  EXPECT_TRUE(pool.ok()) << pool.status().message();
-  auto session = Session::create(model.take(), pool.take(), options);
-  EXPECT_TRUE(session.ok()) << session.status().message();
-  return session.take();
-}
-
-std::vector<int32_t> iota(size_t count, int32_t first = 0) {
-  std::vector<int32_t> tokens(count);
-  std::iota(tokens.begin(), tokens.end(), first);
-  return tokens;
-}
 
 int32_t argmax(std::span<const float> logits) {
   return static_cast<int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());

@@ -88,7 +88,8 @@ flatbuffers::Offset<fb::Tokenizer> makeTokenizer(Builder &fbb, const ChainModel 
   std::string text;
   std::vector<uint32_t> offsets{0};
   std::vector<uint8_t> types;
-  for (size_t id = 0; id < model.next.size(); ++id) {
+  const size_t size = model.tokenizerSize ? model.tokenizerSize : model.next.size();
+  for (size_t id = 0; id < size; ++id) {
     text += id < model.pieces.size() ? model.pieces[id] : "t" + std::to_string(id) + " ";
     offsets.push_back(static_cast<uint32_t>(text.size()));
     const bool control = std::count(model.endTokens.begin(), model.endTokens.end(), id) ||
@@ -96,7 +97,7 @@ flatbuffers::Offset<fb::Tokenizer> makeTokenizer(Builder &fbb, const ChainModel 
     types.push_back(
         static_cast<uint8_t>(control ? fb::TokenType::Control : fb::TokenType::UserDefined));
   }
-  const std::vector<float> scores(model.next.size());
+  const std::vector<float> scores(size);
   auto textVector = fbb.CreateVector(reinterpret_cast<const uint8_t *>(text.data()), text.size());
   auto offsetVector = fbb.CreateVector(offsets);
   auto typeVector = fbb.CreateVector(types);
@@ -139,8 +140,14 @@ std::vector<uint8_t> ChainModel::build() const {
   addSection("weights", fb::SectionKind::Weights, weightsOffset, weightsOf(*this, slots));
   addSection("code", fb::SectionKind::Code, bytes.size(), readFile(LLMC_CHAIN_KERNELS));
 
-  auto info = fb::CreateModel(fbb, fbb.CreateString("chain"), fbb.CreateString("chain"),
-                              static_cast<uint32_t>(next.size()), 1, 1, context, context);
+  auto name = fbb.CreateString("chain");
+  auto numerics = fbb.CreateString(this->numerics);
+  fb::ModelBuilder info(fbb);
+  info.add_name(name);
+  info.add_vocab_size(static_cast<uint32_t>(next.size()));
+  info.add_context_length(context);
+  info.add_numerics(numerics);
+  auto infoTable = info.Finish();
   const uint64_t area = uint64_t(slots) * sizeof(int32_t);
   std::vector<flatbuffers::Offset<fb::KvLayer>> layers = {
       fb::CreateKvLayer(fbb, 0, 1, 1, slots, window, fbb.CreateString("f32"), 0, area)};
@@ -155,7 +162,7 @@ std::vector<uint8_t> ChainModel::build() const {
   auto chat = fbb.CreateString(chatTemplate);
   fb::ArtifactBuilder artifact(fbb);
   artifact.add_producer(producer);
-  artifact.add_model(info);
+  artifact.add_model(infoTable);
   if (withTokenizer)
     artifact.add_tokenizer(tokenizer);
   artifact.add_chat_template(chat);

@@ -36,6 +36,8 @@ struct ChainModel {
   int32_t bos = -1;
   bool addBos = false;
   std::string chatTemplate;
+  size_t tokenizerSize = 0; ///< 0: as many tokens as the model has
+  std::string numerics = "strict";
 
   uint32_t context = 64;
   uint32_t window = 0;
