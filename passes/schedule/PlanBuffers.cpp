@@ -63,7 +63,10 @@ struct PlanBuffers : schedule::impl::PlanBuffersPassBase<PlanBuffers> {
       else
         order.push_back(&life);
     }
-    llvm::stable_sort(order, [](Life *a, Life *b) { return a->bytes > b->bytes; });
+    // `lives` is in the program's order, so addresses break ties deterministically.
+    llvm::sort(order, [](Life *a, Life *b) {
+      return a->bytes != b->bytes ? a->bytes > b->bytes : a < b;
+    });
 
     int64_t arena = 0;
     SmallVector<Life *> placed; // by offset

@@ -8,13 +8,17 @@
 #include "tools/llmc-run/Commands.h"
 
 #include "runtime/base/Topology.h"
+#include "runtime/llm/Bench.h"
+#include "runtime/llm/Chat.h"
 #include "tools/llmc-run/Npy.h"
 
 #include <nlohmann/json.hpp>
 
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <unistd.h>
 
 using namespace llmc;
 using namespace llmc::run;
@@ -35,6 +39,16 @@ bool print(std::string_view text) {
 /// Text of models need not be UTF-8; JSON must be.
 bool printJson(const Json &json) {
   return print(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+/// An object, as JSON or as lines of "key value".
+void printTable(const Json &object, bool asJson) {
+  if (asJson) {
+    printJson(object);
+    return;
+  }
+  for (const auto &[key, value] : object.items())
+    print(key + " " + (value.is_string() ? value.get<std::string>() : value.dump()) + "\n");
 }
 
 StatusOr<std::string> readText(const std::string &path) {
@@ -83,9 +97,20 @@ struct Loaded {
   double seconds;
 };
 
+Status checkDevice(const Options &options, const Artifact &artifact) {
+  if (options.device != "cuda")
+    return {};
+  for (const fb::Section *section : *artifact.header().sections())
+    if (section->kind() == fb::SectionKind::Ptx || section->kind() == fb::SectionKind::Cubin)
+      return unsupported("this llmc-run was built without CUDA; use --device cpu");
+  return unsupported(artifact.path() +
+                     " has no code for CUDA devices; compile it with --target sm90 or another");
+}
+
 StatusOr<Loaded> loadModel(const Options &options) {
   const auto start = std::chrono::steady_clock::now();
   LLMC_ASSIGN_OR_RETURN(auto model, Model::load(options.model, {.variant = options.variant}));
+  LLMC_RETURN_IF_ERROR(checkDevice(options, model->artifact()));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   return Loaded{std::move(model), elapsed.count()};
 }
@@ -102,12 +127,11 @@ StatusOr<std::unique_ptr<Session>> makeSession(const Options &options,
 
 void reportSpeed(const GenerateResult &result, double loadSeconds) {
   const uint32_t computed = result.promptTokens - result.reusedTokens;
-  std::fprintf(stderr, "prompt %u tokens, %.1f tokens/s; generated %u tokens, %.1f tokens/s",
+  std::fprintf(stderr,
+               "prompt %u tokens, %.1f tokens/s; generated %u tokens, %.1f tokens/s; "
+               "loaded in %.0f ms\n",
                result.promptTokens, rate(computed, result.prefillSeconds), result.completionTokens,
-               rate(result.steps ? result.completionTokens - 1 : 0, result.decodeSeconds));
-  if (loadSeconds > 0)
-    std::fprintf(stderr, "; loaded in %.0f ms", loadSeconds * kMillis);
-  std::fputc('\n', stderr);
+               rate(result.steps, result.decodeSeconds), loadSeconds * kMillis);
 }
 
 Json describe(const GenerateResult &result, const std::string &text,
@@ -129,30 +153,107 @@ Json describe(const GenerateResult &result, const std::string &text,
           {"seed", options.generate.sampler.seed}};
 }
 
+/// What a model without a tokenizer gives instead of text.
+void printIds(std::span<const int32_t> tokens) {
+  std::string line;
+  for (int32_t token : tokens)
+    line += (line.empty() ? "" : ",") + std::to_string(token);
+  print(line);
+}
+
+/// Generates and prints, as text or JSON. Gives the text.
+StatusOr<std::string> complete(const Options &options, Generator &generator,
+                               std::span<const int32_t> prompt, const Loaded &loaded) {
+  std::string text;
+  LLMC_ASSIGN_OR_RETURN(GenerateResult result,
+                        generator.generate(prompt, [&](std::string_view part) {
+                          text += part;
+                          return options.json || print(part);
+                        }));
+  if (options.json) {
+    printJson(describe(result, text, generator.completion(), options, loaded.seconds));
+    return text;
+  }
+  if (!loaded.model->tokenizer())
+    printIds(generator.completion());
+  print("\n");
+  reportSpeed(result, loaded.seconds);
+  return text;
+}
+
 Status generate(const Options &options) {
   LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options));
   LLMC_ASSIGN_OR_RETURN(std::vector<int32_t> prompt, promptTokens(options, *loaded.model));
   LLMC_ASSIGN_OR_RETURN(auto session, makeSession(options, loaded.model));
   LLMC_ASSIGN_OR_RETURN(Generator generator, Generator::create(*session, options.generate));
-  std::string text;
-  LLMC_ASSIGN_OR_RETURN(GenerateResult result,
-                        generator.generate(prompt, [&](std::string_view part) {
-                          if (!options.json)
-                            return print(part);
-                          text += part;
-                          return true;
-                        }));
-  if (options.json) {
-    printJson(describe(result, text, generator.completion(), options, loaded.seconds));
+  return complete(options, generator, prompt, loaded).takeStatus();
+}
+
+/// The next line of standard input, without its end; nothing at the end of the input.
+std::optional<std::string> readLine() {
+  char *line = nullptr;
+  size_t capacity = 0;
+  const ssize_t length = getline(&line, &capacity, stdin);
+  std::optional<std::string> text;
+  if (length >= 0)
+    text.emplace(line, length - (length > 0 && line[length - 1] == '\n'));
+  std::free(line);
+  return text;
+}
+
+Status chat(const Options &options) {
+  LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options));
+  LLMC_ASSIGN_OR_RETURN(ChatRenderer renderer, ChatRenderer::create(loaded.model));
+  LLMC_ASSIGN_OR_RETURN(auto session, makeSession(options, loaded.model));
+  LLMC_ASSIGN_OR_RETURN(Generator generator, Generator::create(*session, options.generate));
+  std::vector<ChatMessage> messages;
+  if (!options.system.empty())
+    messages.push_back({"system", options.system});
+
+  const auto takeTurn = [&](std::string message) -> Status {
+    messages.push_back({"user", std::move(message)});
+    std::vector<int32_t> prompt;
+    LLMC_RETURN_IF_ERROR(renderer.encode(messages, /*addGenerationPrompt=*/true, prompt));
+    LLMC_ASSIGN_OR_RETURN(std::string answer, complete(options, generator, prompt, loaded));
+    messages.push_back({"assistant", std::move(answer)});
     return {};
+  };
+  if (options.prompt || !options.promptFile.empty()) {
+    LLMC_ASSIGN_OR_RETURN(std::string message, promptText(options));
+    return takeTurn(std::move(message));
   }
-  if (loaded.model->tokenizer()) {
-    print("\n");
-  } else {
-    for (int32_t token : generator.completion())
-      print(std::to_string(token) + "\n");
+  const bool interactive = isatty(STDIN_FILENO);
+  while (true) {
+    if (interactive)
+      std::fputs("> ", stderr);
+    std::optional<std::string> line = readLine();
+    if (!line)
+      return {};
+    if (!line->empty())
+      LLMC_RETURN_IF_ERROR(takeTurn(std::move(*line)));
   }
-  reportSpeed(result, loaded.seconds);
+}
+
+Status bench(const Options &options) {
+  LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options));
+  LLMC_ASSIGN_OR_RETURN(auto session, makeSession(options, loaded.model));
+  LLMC_ASSIGN_OR_RETURN(
+      BenchResult result,
+      runBench(*session, {options.benchPrompt, options.benchTokens, options.repeat}));
+  constexpr double giga = 1e-9;
+  const Json json = {{"prefill_tok_s", result.prefillTokensPerSecond},
+                     {"decode_tok_s", result.decodeTokensPerSecond},
+                     {"ttft_ms", result.firstTokenSeconds * kMillis},
+                     {"load_ms", loaded.seconds * kMillis},
+                     {"read_gb_s", result.readBytesPerSecond * giga},
+                     {"bandwidth_gb_s", result.memoryBytesPerSecond * giga},
+                     {"spread", result.spread},
+                     {"prompt_tokens", options.benchPrompt},
+                     {"generated_tokens", options.benchTokens},
+                     {"repeat", options.repeat},
+                     {"threads", session->workers().size()},
+                     {"variant", loaded.model->variant().target()->str()}};
+  printTable(json, options.json);
   return {};
 }
 
@@ -199,11 +300,7 @@ Status printConfig(const Options &options) {
                                        ? options.session.contextLimit
                                        : loaded.model->info().context_length()},
                        {"mapped", artifact.isMapped()}};
-  if (options.json)
-    printJson(config);
-  else
-    for (const auto &[key, value] : config.items())
-      print(key + " " + (value.is_string() ? value.get<std::string>() : value.dump()) + "\n");
+  printTable(config, options.json);
   return {};
 }
 
@@ -222,8 +319,9 @@ Status llmc::run::execute(const Options &options) {
   case Command::PrintConfig:
     return printConfig(options);
   case Command::Chat:
+    return chat(options);
   case Command::Bench:
-    break;
+    return bench(options);
   }
-  return internalError("not yet");
+  return internalError("unknown command");
 }

@@ -92,6 +92,7 @@ void addCommands(CLI::App &app, Options &options) {
                            "Print what would be used: variant, threads, ...");
   group->require_option(0, 1);
   app.add_option("--repeat", options.repeat, "Runs of --bench (3)")->check(CLI::Range(1, 1000));
+  app.add_option("--system", options.system, "The system message of --chat");
   app.add_flag("--json", options.json, "Print one JSON object");
 }
 

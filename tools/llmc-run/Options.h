@@ -30,6 +30,7 @@ struct Options {
   std::optional<std::vector<int32_t>> tokens;
 
   rt::GenerateOptions generate;
+  std::string system;
   bool special = false;
   bool json = false;
   std::string logitsFile;

@@ -1,0 +1,198 @@
+//===- Header.cpp - the flatbuffer header of an artifact ------------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/artifact/Writer.h"
+#include "llvm/Support/MathExtras.h"
+#include "runtime/schema/llmc_generated.h"
+
+using namespace llmc;
+using flatbuffers::FlatBufferBuilder;
+using flatbuffers::Offset;
+
+static constexpr const char *kProducer = "llmc 0.1.0";
+
+namespace {
+class HeaderBuilder {
+public:
+  HeaderBuilder(const ArtifactContents &contents, llvm::ArrayRef<PlacedWeight> weights)
+      : contents(contents), module(contents.module) {
+    for (const PlacedWeight &weight : weights)
+      weightAt[llm::WeightOp(weight.op).getSymNameAttr()] = &weight;
+  }
+
+  std::string build(llvm::ArrayRef<PlacedWeight> weights, llvm::ArrayRef<PlacedSection> sections) {
+    // Zeros are stored too: the size must not depend on checksums.
+    fbb.ForceDefaults(true);
+    std::vector<Offset<fb::Section>> sectionList;
+    for (const PlacedSection &s : sections)
+      sectionList.push_back(fb::CreateSectionDirect(fbb, s.name.c_str(), fb::SectionKind(s.kind),
+                                                    s.offset, s.size, s.checksum));
+    auto sectionVector = fbb.CreateVector(sectionList);
+    std::vector<Offset<fb::Weight>> weightList;
+    for (const PlacedWeight &w : weights)
+      weightList.push_back(weight(w));
+    auto weightVector = fbb.CreateVector(weightList);
+    auto modelOffset = model();
+    auto tokenizerOffset = tokenizer();
+    auto templateOffset = fbb.CreateString(contents.chatTemplate);
+    auto kvOffset = kvPlan();
+    std::vector<Offset<fb::Variant>> variants;
+    // Section 0 holds the weights, section i + 1 the code of variant i.
+    for (auto [i, v] : llvm::enumerate(contents.variants))
+      variants.push_back(variant(v, i + 1));
+    auto variantVector = fbb.CreateVector(variants);
+    auto producer = fbb.CreateString(kProducer);
+    fb::ArtifactBuilder builder(fbb);
+    builder.add_producer(producer);
+    builder.add_model(modelOffset);
+    builder.add_tokenizer(tokenizerOffset);
+    builder.add_chat_template(templateOffset);
+    builder.add_sections(sectionVector);
+    builder.add_weights_section(0);
+    builder.add_weights(weightVector);
+    builder.add_kv(kvOffset);
+    builder.add_variants(variantVector);
+    fbb.Finish(builder.Finish(), fb::ArtifactIdentifier());
+    return std::string(reinterpret_cast<const char *>(fbb.GetBufferPointer()), fbb.GetSize());
+  }
+
+private:
+  Offset<fb::Weight> weight(const PlacedWeight &placed) {
+    llm::WeightOp op = placed.op;
+    llvm::SmallVector<int64_t> shape = op.getFinalShape();
+    std::vector<uint64_t> dims(shape.begin(), shape.end());
+    return fb::CreateWeightDirect(fbb, op.getSymName().str().c_str(),
+                                  op.getFinalEncoding().str().c_str(), &dims, placed.offset,
+                                  placed.size, placed.checksum);
+  }
+
+  Offset<fb::Model> model() {
+    const ArtifactModel &m = contents.model;
+    uint64_t parameters = 0;
+    for (const auto &[name, placed] : weightAt) {
+      uint64_t count = 1;
+      for (int64_t dim : llm::WeightOp(placed->op).getFinalShape())
+        count *= dim;
+      parameters += count;
+    }
+    std::vector<Offset<fb::KeyValue>> properties;
+    for (const auto &[key, value] : m.properties)
+      properties.push_back(fb::CreateKeyValueDirect(fbb, key.c_str(), value.c_str()));
+    return fb::CreateModelDirect(fbb, m.name.c_str(), m.architecture.c_str(), m.vocab, m.hidden,
+                                 m.layers, m.context, m.trainContext, parameters,
+                                 m.activations.c_str(), m.numerics.c_str(), m.source.c_str(),
+                                 &properties);
+  }
+
+  Offset<fb::Tokenizer> tokenizer() {
+    const TokenizerData &t = *contents.tokenizer;
+    std::vector<uint8_t> text;
+    std::vector<uint32_t> offsets{0};
+    for (const std::string &token : t.tokens) {
+      text.insert(text.end(), token.begin(), token.end());
+      offsets.push_back(text.size());
+    }
+    return fb::CreateTokenizerDirect(
+        fbb, fb::TokenizerKind(t.kind), t.pre.c_str(), &text, &offsets, &t.types, &t.scores,
+        &t.merges, t.bos, t.eos, t.unk, t.pad, &t.endTokens, t.addBos, t.addEos, t.addSpacePrefix,
+        t.ignoreMerges, t.escapeWhitespaces, t.removeExtraWhitespaces);
+  }
+
+  Offset<fb::KvPlan> kvPlan() {
+    std::vector<Offset<fb::KvLayer>> layers;
+    uint64_t size = 0;
+    if (module) {
+      for (auto [i, kv] : llvm::enumerate(module.getOps<llm::KvOp>()))
+        layers.push_back(fb::CreateKvLayerDirect(
+            fbb, i, kv.getHeads(), kv.getHeadDim(), *kv.getCapacity(), kv.getWindow(),
+            kv.getEncoding().str().c_str(), *kv.getKOffset(), *kv.getVOffset()));
+      if (auto bytes = module->getAttrOfType<mlir::IntegerAttr>("llm.kv_bytes"))
+        size = bytes.getInt();
+    }
+    return fb::CreateKvPlanDirect(fbb, size, &layers);
+  }
+
+  /// Where a binding points, and how many weight bytes it brings.
+  fb::Binding binding(sched::ProgramOp program, sched::BindAttr bind, uint64_t &weightBytes) {
+    switch (bind.getKind()) {
+    case sched::BindKind::Buffer: {
+      auto buffer = llvm::cast<sched::BufferOp>(
+          mlir::SymbolTable::lookupSymbolIn(program, bind.getSymbol().getAttr()));
+      return {fb::BindingKind::Arena, uint64_t(*buffer.getOffset())};
+    }
+    case sched::BindKind::Weight: {
+      const PlacedWeight *placed = weightAt.lookup(bind.getSymbol().getAttr());
+      weightBytes += placed->size;
+      return {fb::BindingKind::Weight, placed->offset};
+    }
+    case sched::BindKind::Key:
+    case sched::BindKind::Value: {
+      auto kv = llvm::cast<llm::KvOp>(
+          mlir::SymbolTable::lookupSymbolIn(module, bind.getSymbol().getAttr()));
+      bool key = bind.getKind() == sched::BindKind::Key;
+      return {fb::BindingKind::Kv, uint64_t(key ? *kv.getKOffset() : *kv.getVOffset())};
+    }
+    }
+    llvm_unreachable("all kinds are handled");
+  }
+
+  Offset<fb::Program> program(const ArtifactVariant &v, sched::ProgramOp op,
+                              const llvm::StringMap<uint32_t> &kernelIndex) {
+    std::vector<Offset<fb::Dispatch>> dispatches;
+    uint64_t scratch = 0;
+    bool barrier = false;
+    for (mlir::Operation &inner : op.getBody().front()) {
+      if (llvm::isa<sched::BarrierOp>(inner))
+        barrier = true;
+      auto dispatch = llvm::dyn_cast<sched::DispatchOp>(inner);
+      if (!dispatch)
+        continue;
+      std::vector<fb::Binding> bindings;
+      uint64_t weightBytes = 0;
+      for (mlir::Attribute attr : dispatch.getBindings())
+        bindings.push_back(binding(op, llvm::cast<sched::BindAttr>(attr), weightBytes));
+      sched::TilesAttr t = dispatch.getTiles();
+      fb::Tiles tiles(t.getBase(), t.getRowBlock(), t.getKvChunk(), t.getWindow(), t.getOutRows());
+      dispatches.push_back(fb::CreateDispatchDirect(
+          fbb, kernelIndex.lookup(dispatch.getKernel()), &bindings, &tiles, barrier,
+          dispatch.getLayer(), dispatch.getOpName().str().c_str(), weightBytes));
+      scratch = std::max<uint64_t>(scratch, v.scratchBytes.lookup(dispatch.getKernel()));
+      barrier = false;
+    }
+    return fb::CreateProgramDirect(fbb, op.getSymName().str().c_str(), op.getMaxRows(),
+                                   op.getArenaSize().value_or(0), llvm::alignTo(scratch, 64),
+                                   &dispatches);
+  }
+
+  Offset<fb::Variant> variant(const ArtifactVariant &v, uint32_t section) {
+    std::vector<Offset<flatbuffers::String>> features, kernels;
+    llvm::StringMap<uint32_t> kernelIndex;
+    for (const std::string &feature : v.features)
+      features.push_back(fbb.CreateString(feature));
+    for (const std::string &kernel : v.kernels) {
+      kernelIndex[kernel] = kernels.size();
+      kernels.push_back(fbb.CreateString(kernel));
+    }
+    std::vector<Offset<fb::Program>> programs;
+    for (auto op : module.getOps<sched::ProgramOp>())
+      programs.push_back(program(v, op, kernelIndex));
+    return fb::CreateVariantDirect(fbb, v.target.c_str(), v.triple.c_str(), &features, section,
+                                   &kernels, &programs);
+  }
+
+  const ArtifactContents &contents;
+  mlir::ModuleOp module;
+  FlatBufferBuilder fbb{1 << 20};
+  llvm::DenseMap<mlir::StringAttr, const PlacedWeight *> weightAt;
+};
+} // namespace
+
+std::string llmc::buildHeader(const ArtifactContents &contents,
+                              llvm::ArrayRef<PlacedWeight> weights,
+                              llvm::ArrayRef<PlacedSection> sections) {
+  return HeaderBuilder(contents, weights).build(weights, sections);
+}

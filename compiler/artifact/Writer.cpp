@@ -1,0 +1,171 @@
+//===- Writer.cpp - writes a compiled artifact ----------------------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/artifact/Writer.h"
+#include "compiler/weights/Recipe.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Parallel.h"
+#include "runtime/schema/Prefix.h"
+#include "runtime/schema/llmc_generated.h"
+#include <atomic>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+using namespace llmc;
+
+/// Weights start at whole cache lines, so that panels do.
+static constexpr uint64_t kWeightAlignment = 64;
+
+static llvm::Error makeError(llvm::StringRef path, const llvm::Twine &what, int error) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                 "cannot write '" + path + "': " + what + ": " +
+                                     std::strerror(error));
+}
+
+namespace {
+/// A file beside its final name; removed unless committed.
+class PendingFile {
+public:
+  ~PendingFile() {
+    if (bytes)
+      munmap(bytes, size);
+    if (fd >= 0)
+      close(fd);
+    if (!temporary.empty())
+      unlink(temporary.c_str());
+  }
+
+  llvm::Error create(llvm::StringRef finalPath) {
+    path = finalPath.str();
+    temporary = path + ".tmp." + std::to_string(getpid());
+    fd = open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+      std::string name = std::exchange(temporary, "");
+      return makeError(path, "open '" + name + "'", errno);
+    }
+    return llvm::Error::success();
+  }
+
+  /// Reserves `count` bytes on the disk (a full disk is an error now, not a signal later) and maps
+  /// them.
+  llvm::Error map(uint64_t count) {
+    if (int error = posix_fallocate(fd, 0, count))
+      return makeError(path, "reserve " + llvm::Twine(count) + " bytes", error);
+    void *at = mmap(nullptr, count, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (at == MAP_FAILED)
+      return makeError(path, "map", errno);
+    bytes = static_cast<uint8_t *>(at);
+    size = count;
+    return llvm::Error::success();
+  }
+
+  /// Cuts the file to `count` bytes and gives it its name.
+  llvm::Error commit(uint64_t count) {
+    munmap(std::exchange(bytes, nullptr), size);
+    if (ftruncate(fd, count))
+      return makeError(path, "truncate", errno);
+    if (rename(temporary.c_str(), path.c_str()))
+      return makeError(path, "rename", errno);
+    temporary.clear();
+    return llvm::Error::success();
+  }
+
+  uint8_t *data() { return bytes; }
+
+private:
+  std::string path, temporary;
+  int fd = -1;
+  uint8_t *bytes = nullptr;
+  uint64_t size = 0;
+};
+} // namespace
+
+/// Evaluates all recipes into the weights section at `out`, in parallel.
+static void evaluateWeights(llvm::ArrayRef<Recipe> recipes, llvm::MutableArrayRef<PlacedWeight> placed,
+                            uint8_t *out, uint64_t total, const ProgressFn &progress) {
+  struct Piece {
+    unsigned weight;
+    uint64_t index;
+  };
+  std::vector<Piece> pieces;
+  for (unsigned i = 0; i < recipes.size(); ++i)
+    for (uint64_t p = 0; p < recipes[i].pieces(); ++p)
+      pieces.push_back({i, p});
+  std::atomic<uint64_t> done = 0;
+  llvm::parallelFor(0, pieces.size(), [&](size_t i) {
+    const Recipe &recipe = recipes[pieces[i].weight];
+    recipe.evaluate(pieces[i].index, out + placed[pieces[i].weight].offset);
+    if (progress)
+      progress(done += recipe.bytes() / recipe.pieces(), total);
+  });
+  llvm::parallelFor(0, placed.size(), [&](size_t i) {
+    placed[i].checksum = XXH3_64bits(out + placed[i].offset, placed[i].size);
+  });
+}
+
+llvm::Error llmc::writeArtifact(llvm::StringRef path, const ArtifactContents &contents,
+                                const ProgressFn &progress) {
+  std::vector<Recipe> recipes;
+  std::vector<PlacedWeight> weights;
+  uint64_t weightBytes = 0;
+  if (mlir::ModuleOp module = contents.module) {
+    for (auto op : module.getOps<llm::WeightOp>()) {
+      llvm::Expected<Recipe> recipe = Recipe::create(op, contents.files);
+      if (!recipe)
+        return recipe.takeError();
+      weights.push_back({op, weightBytes, recipe->bytes()});
+      weightBytes = llvm::alignTo(weightBytes + recipe->bytes(), kWeightAlignment);
+      recipes.push_back(std::move(*recipe));
+    }
+  }
+
+  std::vector<PlacedSection> sections;
+  uint64_t end = kSectionAlignment;
+  auto addSection = [&](const std::string &name, fb::SectionKind kind, uint64_t size) {
+    sections.push_back({name, int(kind), end, size, 0});
+    end = llvm::alignTo(end + size, kSectionAlignment);
+  };
+  addSection("weights", fb::SectionKind::Weights, weightBytes);
+  for (const ArtifactVariant &variant : contents.variants)
+    addSection("code " + variant.target, fb::SectionKind::Code, variant.code.size());
+
+  // Checksums do not change the header's size, so its room is known before the weights are made.
+  uint64_t headerOffset = end;
+  uint64_t reserved = headerOffset + buildHeader(contents, weights, sections).size();
+  PendingFile file;
+  if (llvm::Error error = file.create(path))
+    return error;
+  if (llvm::Error error = file.map(reserved))
+    return error;
+  uint8_t *base = file.data();
+
+  evaluateWeights(recipes, weights, base + sections[0].offset, weightBytes, progress);
+  for (auto [i, variant] : llvm::enumerate(contents.variants))
+    std::memcpy(base + sections[i + 1].offset, variant.code.data(), variant.code.size());
+  for (PlacedSection &section : sections)
+    section.checksum = XXH3_64bits(base + section.offset, section.size);
+
+  std::string header = buildHeader(contents, weights, sections);
+  assert(headerOffset + header.size() <= reserved && "the header grew");
+  std::memcpy(base + headerOffset, header.data(), header.size());
+
+  ArtifactPrefix prefix = {};
+  std::memcpy(prefix.magic, kArtifactMagic, sizeof(prefix.magic));
+  prefix.formatVersion = kFormatVersion;
+  prefix.fileSize = headerOffset + header.size();
+  prefix.headerOffset = headerOffset;
+  prefix.headerSize = header.size();
+  prefix.headerChecksum = XXH3_64bits(header.data(), header.size());
+  prefix.prefixChecksum = XXH3_64bits(&prefix, offsetof(ArtifactPrefix, prefixChecksum));
+  std::memcpy(base, &prefix, sizeof(prefix));
+  return file.commit(prefix.fileSize);
+}

@@ -1,0 +1,75 @@
+//===- Writer.h - writes a compiled artifact --------------------*- C++ -*-===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The file is made beside its final name, mapped, filled in parallel (weights
+// are evaluated straight into the mapping) and renamed when it is complete. A
+// failure leaves nothing behind.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LLMC_COMPILER_ARTIFACT_WRITER_H
+#define LLMC_COMPILER_ARTIFACT_WRITER_H
+
+#include "compiler/ir/Sched.h"
+#include "compiler/support/ModelSource.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Error.h"
+#include <functional>
+
+namespace llmc {
+
+/// Code of one target for the programs of the module.
+struct ArtifactVariant {
+  std::string target, triple;
+  std::vector<std::string> features;
+  std::string code;
+  /// Kernel names in the order of the code object's table.
+  std::vector<std::string> kernels;
+  llvm::StringMap<int64_t> scratchBytes;
+};
+
+/// Facts about the model that are not in the module.
+struct ArtifactModel {
+  std::string name, architecture, source, activations, numerics;
+  int64_t vocab = 0, hidden = 0, layers = 0, context = 0, trainContext = 0;
+  std::vector<std::pair<std::string, std::string>> properties;
+};
+
+struct ArtifactContents {
+  ArtifactModel model;
+  const TokenizerData *tokenizer = nullptr;
+  std::string chatTemplate;
+  /// Scheduled module with llm.weight, llm.kv and sched.program; null for a vocabulary only.
+  mlir::ModuleOp module;
+  llvm::ArrayRef<SourceFile> files;
+  std::vector<ArtifactVariant> variants;
+};
+
+/// Where a weight ends up in the weights section.
+struct PlacedWeight {
+  llm::WeightOp op;
+  uint64_t offset = 0, size = 0, checksum = 0;
+};
+
+/// Called from worker threads with bytes done and bytes in all.
+using ProgressFn = std::function<void(uint64_t done, uint64_t total)>;
+
+llvm::Error writeArtifact(llvm::StringRef path, const ArtifactContents &contents,
+                          const ProgressFn &progress = nullptr);
+
+/// The header as flatbuffer bytes. `sections` are {name, kind, offset, size, checksum} in order.
+struct PlacedSection {
+  std::string name;
+  int kind;
+  uint64_t offset, size, checksum;
+};
+std::string buildHeader(const ArtifactContents &contents, llvm::ArrayRef<PlacedWeight> weights,
+                        llvm::ArrayRef<PlacedSection> sections);
+
+} // namespace llmc
+
+#endif // LLMC_COMPILER_ARTIFACT_WRITER_H

@@ -1,0 +1,289 @@
+//===- CodeObject.cpp - kernels become an ELF shared object ---------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/codegen/cpu/CodeObject.h"
+#include "compiler/codegen/cpu/Emitter.h"
+#include "llmc/kernel_abi.h"
+#include "lld/Common/Driver.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Linker/Linker.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/Passes.h"
+
+
+LLD_HAS_DRIVER(elf)
+
+using namespace llmc;
+using namespace llmc::cpu;
+using mlir::ModuleOp;
+
+static llvm::Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+void cpu::registerCodegenDialects(mlir::DialectRegistry &registry) {
+  registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::func::FuncDialect,
+                  mlir::LLVM::LLVMDialect, mlir::scf::SCFDialect>();
+  mlir::registerBuiltinDialectTranslation(registry);
+  mlir::registerLLVMDialectTranslation(registry);
+}
+
+llvm::Expected<const UkernelIsa *> cpu::resolveTarget(llvm::StringRef target) {
+  if (target != "native") {
+    if (const UkernelIsa *isa = lookupUkernelIsa(target))
+      return isa;
+    std::string known = "native";
+    for (const UkernelIsa &isa : ukernelIsas())
+      known += (", " + isa.name).str();
+    return makeError("target '" + target + "' is not known; known targets: " + known);
+  }
+  llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  const UkernelIsa *best = nullptr;
+  for (const UkernelIsa &isa : ukernelIsas())
+    if (llvm::all_of(isa.cpuFeatures, [&](llvm::StringRef f) { return host.lookup(f); }))
+      best = &isa;
+  if (!best)
+    return makeError("this machine has none of the instruction sets that llmc compiles for; the "
+                     "least is " +
+                     ukernelIsas().front().name);
+  return best;
+}
+
+//===----------------------------------------------------------------------===//
+// MLIR
+//===----------------------------------------------------------------------===//
+
+mlir::OwningOpRef<ModuleOp> cpu::emitKernels(ModuleOp scheduled, CodeObject &object) {
+  mlir::OwningOpRef<ModuleOp> module = ModuleOp::create(scheduled.getLoc());
+  Emitter emitter(*module);
+  auto emit = [&](auto op) {
+    emitter.beginKernel(op.getLoc(), op.getSymName());
+    emitKernel(emitter, op);
+    emitter.endKernel();
+    object.kernels.push_back(op.getSymName().str());
+    object.scratchBytes[op.getSymName()] = emitter.scratchBytes();
+  };
+  for (mlir::Operation &op : scheduled.getOps())
+    llvm::TypeSwitch<mlir::Operation *>(&op)
+        .Case<sched::AttendKernelOp, sched::EmbedKernelOp, sched::LinearKernelOp,
+              sched::PrepareKernelOp, sched::QkvKernelOp, sched::RopeTableKernelOp,
+              sched::RowKernelOp>(emit)
+        .Default([](mlir::Operation *) {});
+  return module;
+}
+
+static llvm::Error lowerToLLVM(ModuleOp module) {
+  mlir::PassManager pm(module.getContext());
+  pm.addPass(mlir::createCanonicalizerPass());
+  pm.addPass(mlir::createCSEPass());
+  pm.addPass(mlir::createLoopInvariantCodeMotionPass());
+  pm.addPass(mlir::createSCFToControlFlowPass());
+  pm.addPass(mlir::createConvertControlFlowToLLVMPass());
+  pm.addPass(mlir::createArithToLLVMConversionPass());
+  pm.addPass(mlir::createConvertFuncToLLVMPass());
+  pm.addPass(mlir::createReconcileUnrealizedCastsPass());
+  if (failed(pm.run(module)))
+    return makeError("lowering of kernels to the LLVM dialect failed");
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// LLVM
+//===----------------------------------------------------------------------===//
+
+/// Defines the query function and the table of kernels.
+static void addQuery(llvm::Module &module, llvm::ArrayRef<std::string> kernels) {
+  llvm::LLVMContext &ctx = module.getContext();
+  llvm::Type *pointer = llvm::PointerType::get(ctx, 0), *i32 = llvm::Type::getInt32Ty(ctx);
+  llvm::SmallVector<llvm::Constant *> functions;
+  for (const std::string &name : kernels)
+    functions.push_back(module.getFunction(name));
+  auto *arrayType = llvm::ArrayType::get(pointer, functions.size());
+  auto *array = new llvm::GlobalVariable(module, arrayType, true,
+                                         llvm::GlobalValue::InternalLinkage,
+                                         llvm::ConstantArray::get(arrayType, functions), "kernels");
+  auto *tableType = llvm::StructType::get(i32, i32, pointer);
+  auto *table = new llvm::GlobalVariable(
+      module, tableType, true, llvm::GlobalValue::InternalLinkage,
+      llvm::ConstantStruct::get(tableType,
+                                {llvm::ConstantInt::get(i32, LLMC_KERNEL_ABI_VERSION),
+                                 llvm::ConstantInt::get(i32, functions.size()), array}),
+      "library");
+  auto *query = llvm::Function::Create(llvm::FunctionType::get(pointer, {i32}, false),
+                                       llvm::GlobalValue::ExternalLinkage, LLMC_QUERY_SYMBOL,
+                                       module);
+  llvm::IRBuilder<> builder(llvm::BasicBlock::Create(ctx, "", query));
+  llvm::Value *same = builder.CreateICmpEQ(query->getArg(0),
+                                           llvm::ConstantInt::get(i32, LLMC_KERNEL_ABI_VERSION));
+  builder.CreateRet(
+      builder.CreateSelect(same, table, llvm::ConstantPointerNull::get(builder.getPtrTy())));
+}
+
+static llvm::Error linkUkernels(llvm::Module &module, const UkernelIsa &isa) {
+  auto ukernels = llvm::parseBitcodeFile(llvm::MemoryBufferRef(isa.bitcode, "ukernels"),
+                                         module.getContext());
+  if (!ukernels)
+    return ukernels.takeError();
+  if (llvm::Linker::linkModules(module, std::move(*ukernels), llvm::Linker::LinkOnlyNeeded))
+    return makeError("linking of the micro-kernels failed");
+  for (llvm::Function &function : module)
+    if (function.isDeclaration() && !function.isIntrinsic())
+      return makeError("kernel calls '" + function.getName() + "', which no micro-kernel defines");
+  return llvm::Error::success();
+}
+
+static std::unique_ptr<llvm::TargetMachine> createTargetMachine(const UkernelIsa &isa,
+                                                                std::string &error) {
+  llvm::Triple triple(isa.triple);
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target)
+    return nullptr;
+  llvm::TargetOptions options;
+  // Bits are part of the contract: the only fused operations are those the kernels wrote.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(triple, isa.cpu, isa.features, options, llvm::Reloc::PIC_,
+                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive));
+}
+
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager lam;
+  llvm::FunctionAnalysisManager fam;
+  llvm::CGSCCAnalysisManager cgam;
+  llvm::ModuleAnalysisManager mam;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(mam);
+  builder.registerCGSCCAnalyses(cgam);
+  builder.registerFunctionAnalyses(fam);
+  builder.registerLoopAnalyses(lam);
+  builder.crossRegisterProxies(lam, fam, cgam, mam);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, mam);
+}
+
+static llvm::Expected<std::string> emitObject(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::SmallString<0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager pm;
+  if (machine.addPassesToEmitFile(pm, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+    return makeError("the target cannot emit object files");
+  pm.run(module);
+  return std::string(bytes);
+}
+
+/// Links one relocatable object to a shared object with lld, in process.
+static llvm::Expected<std::string> linkShared(llvm::StringRef object) {
+  llvm::SmallString<128> in, out;
+  int fd;
+  if (std::error_code ec = llvm::sys::fs::createTemporaryFile("llmc", "o", fd, in))
+    return makeError("cannot create a temporary file: " + ec.message());
+  llvm::raw_fd_ostream(fd, true) << object;
+  if (std::error_code ec = llvm::sys::fs::createTemporaryFile("llmc", "so", out))
+    return makeError("cannot create a temporary file: " + ec.message());
+  const char *args[] = {"ld.lld", "-shared", "-nostdlib", "--hash-style=gnu", "-z", "noexecstack",
+                        "-s",     "-o",      out.c_str(), in.c_str()};
+  std::string diagnostics;
+  llvm::raw_string_ostream stream(diagnostics);
+  lld::Result result = lld::lldMain(args, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  auto file = llvm::MemoryBuffer::getFile(out, false, false);
+  llvm::sys::fs::remove(in);
+  llvm::sys::fs::remove(out);
+  if (result.retCode || !file)
+    return makeError("lld failed: " + diagnostics);
+  return (*file)->getBuffer().str();
+}
+
+static void dump(llvm::StringRef dir, llvm::StringRef name,
+                 llvm::function_ref<void(llvm::raw_ostream &)> print) {
+  if (dir.empty())
+    return;
+  llvm::SmallString<128> path(dir);
+  llvm::sys::path::append(path, name);
+  std::error_code ec;
+  llvm::raw_fd_ostream stream(path, ec);
+  if (!ec)
+    print(stream);
+}
+
+llvm::Expected<CodeObject> cpu::buildCodeObject(ModuleOp scheduled, const UkernelIsa &isa,
+                                                llvm::StringRef dumpDir) {
+  CodeObject object;
+  mlir::OwningOpRef<ModuleOp> kernels = emitKernels(scheduled, object);
+  dump(dumpDir, "kernels.mlir", [&](llvm::raw_ostream &os) { kernels->print(os); });
+  if (llvm::Error error = lowerToLLVM(*kernels))
+    return error;
+
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(*kernels, context, "kernels");
+  if (!module)
+    return makeError("translation of kernels to LLVM IR failed");
+  llvm::InitializeAllTargetInfos();
+  llvm::InitializeAllTargets();
+  llvm::InitializeAllTargetMCs();
+  llvm::InitializeAllAsmPrinters();
+  llvm::InitializeAllAsmParsers();
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(isa, error);
+  if (!machine)
+    return makeError("no code generator for " + isa.triple + ": " + error);
+  module->setTargetTriple(llvm::Triple(isa.triple));
+  module->setDataLayout(machine->createDataLayout());
+
+  llvm::StringSet<> entries(llvm::from_range, object.kernels);
+  for (llvm::Function &function : *module) {
+    if (function.isDeclaration())
+      continue;
+    function.setLinkage(llvm::GlobalValue::InternalLinkage);
+    // Instances of products are shared between kernels, not copied into them.
+    if (!entries.contains(function.getName()))
+      function.addFnAttr(llvm::Attribute::NoInline);
+  }
+  addQuery(*module, object.kernels);
+  if (llvm::Error linkError = linkUkernels(*module, isa))
+    return linkError;
+  for (llvm::Function &function : *module) {
+    if (function.isDeclaration())
+      continue;
+    for (auto [key, value] : isa.functionAttributes)
+      function.addFnAttr(key, value);
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+    if (function.getName() != LLMC_QUERY_SYMBOL)
+      function.setLinkage(llvm::GlobalValue::InternalLinkage);
+  }
+  dump(dumpDir, "kernels.ll", [&](llvm::raw_ostream &os) { module->print(os, nullptr); });
+  if (llvm::verifyModule(*module, &llvm::errs()))
+    return makeError("generated kernels are not valid LLVM IR");
+  optimize(*module, *machine);
+  dump(dumpDir, "kernels.opt.ll", [&](llvm::raw_ostream &os) { module->print(os, nullptr); });
+  llvm::Expected<std::string> relocatable = emitObject(*module, *machine);
+  if (!relocatable)
+    return relocatable.takeError();
+  llvm::Expected<std::string> elf = linkShared(*relocatable);
+  if (!elf)
+    return elf.takeError();
+  object.elf = std::move(*elf);
+  return object;
+}

@@ -1,0 +1,270 @@
+//===- Compile.cpp - from a model file to an artifact ---------------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/driver/Compile.h"
+#include "compiler/artifact/Writer.h"
+#include "compiler/codegen/cpu/CodeObject.h"
+#include "compiler/driver/Progress.h"
+#include "compiler/ir/Sched.h"
+#include "frontends/gguf/ImportGguf.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Support/Timing.h"
+#include "runtime/text/PreTokenizer.h"
+#include "runtime/text/jinja/Template.h"
+
+using namespace llmc;
+using mlir::ModuleOp;
+
+static llvm::Error makeError(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+static std::string knownPreTokenizerNames() {
+  std::string names;
+  for (const rt::PreTokenizer &pre : rt::knownPreTokenizers())
+    names += (names.empty() ? "" : ", ") + std::string(pre.name);
+  return names;
+}
+
+namespace {
+/// Collects MLIR's diagnostics so that the first error can be the one line that the user sees.
+class DiagnosticCollector {
+public:
+  explicit DiagnosticCollector(mlir::MLIRContext &context)
+      : handler(&context, [this](mlir::Diagnostic &diagnostic) {
+          if (first.empty() && diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error) {
+            llvm::raw_string_ostream stream(first);
+            stream << diagnostic.getLocation() << ": " << diagnostic;
+          }
+          return mlir::success();
+        }) {}
+
+  llvm::Error error(llvm::StringRef phase) {
+    return makeError("phase " + phase + " failed: " + (first.empty() ? "no reason given" : first));
+  }
+
+private:
+  std::string first;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+class Compilation {
+public:
+  explicit Compilation(const CompileOptions &options)
+      : options(options), progress(!options.quiet), context(registry()) {
+    context.loadAllAvailableDialects();
+  }
+
+  llvm::Error run() {
+    if (llvm::Error error = resolveTargets())
+      return error;
+    if (llvm::Error error = import())
+      return error;
+    if (!model.module)
+      return emitVocabulary();
+    if (llvm::Error error = checkContext())
+      return error;
+    describe();
+    for (Phase phase : kPhases) {
+      if (phase == Phase::Codegen || phase == Phase::Emit)
+        break;
+      if (llvm::Error error = runPasses(phase))
+        return error;
+      if (phase == options.compileTo)
+        return print(*model.module);
+    }
+    if (llvm::Error error = generateCode())
+      return error;
+    if (options.compileTo == Phase::Codegen)
+      return llvm::Error::success();
+    return write();
+  }
+
+private:
+  static mlir::DialectRegistry registry() {
+    mlir::DialectRegistry registry;
+    registerLlmcDialects(registry);
+    return registry;
+  }
+
+  llvm::Error resolveTargets() {
+    for (const std::string &target : options.targets) {
+      llvm::Expected<const UkernelIsa *> isa = cpu::resolveTarget(target);
+      if (!isa)
+        return isa.takeError();
+      if (!llvm::is_contained(isas, *isa))
+        isas.push_back(*isa);
+    }
+    // The runtime takes the first variant that fits: best first.
+    llvm::sort(isas, std::greater<>());
+    return llvm::Error::success();
+  }
+
+  llvm::Error import() {
+    progress.begin("reading " + options.input);
+    GgufImportOptions import;
+    if (!options.preTokenizer.empty())
+      import.preOverride = options.preTokenizer;
+    import.findPre = [](llvm::StringRef name) -> std::optional<PreTokenizerDefaults> {
+      const rt::PreTokenizer *pre = rt::findPreTokenizer({name.data(), name.size()});
+      if (!pre)
+        return std::nullopt;
+      return PreTokenizerDefaults{pre->ignoreMerges, pre->addBos};
+    };
+    import.knownPreList = knownPreTokenizerNames();
+    import.context = options.context;
+    llvm::Expected<ImportedModel> imported = importGguf(options.input, context, import);
+    if (!imported)
+      return imported.takeError();
+    model = std::move(*imported);
+    // A template that the runtime could not render is refused now, not at the first request.
+    if (!model.chatTemplate.empty()) {
+      auto parsed = rt::jinja::Template::parse(model.chatTemplate, "chat template");
+      if (!parsed.ok())
+        return makeError(options.input + ": " + parsed.status().message());
+    }
+    if (model.module && failed(mlir::verify(*model.module)))
+      return makeError(options.input + ": the imported model is not valid");
+    return llvm::Error::success();
+  }
+
+  llvm::Error checkContext() {
+    auto trained = (*model.module)->getAttrOfType<mlir::IntegerAttr>("llm.context_length");
+    info.trainContext = trained ? trained.getInt() : 0;
+    pipeline.context = options.context ? options.context
+                       : info.trainContext ? info.trainContext
+                                           : pipeline.context;
+    pipeline.f32Activations = options.f32Activations;
+    return llvm::Error::success();
+  }
+
+  std::string moduleString(llvm::StringRef name) {
+    auto attr = (*model.module)->getAttrOfType<mlir::StringAttr>(name);
+    return attr ? attr.str() : std::string();
+  }
+
+  /// Reads what the artifact says about the model before the function is scheduled away.
+  void describe() {
+    ModuleOp module = *model.module;
+    info.name = moduleString("llm.name");
+    info.architecture = moduleString("llm.architecture");
+    info.source = llvm::sys::path::filename(options.input).str();
+    info.activations = options.f32Activations ? "f32" : "int8";
+    info.numerics = "strict";
+    info.context = pipeline.context;
+    info.layers = llvm::range_size(module.getOps<llm::KvOp>());
+    info.properties = model.properties;
+    auto forward = module.lookupSymbol<mlir::func::FuncOp>(llm::kForwardName);
+    forward.walk([&](llm::EmbedOp embed) { info.hidden = llm::features(embed); });
+    info.vocab = llvm::cast<mlir::RankedTensorType>(forward.getResultTypes()[0]).getDimSize(1);
+  }
+
+  llvm::Error runPasses(Phase phase) {
+    progress.begin(("phase " + phaseName(phase)).str());
+    DiagnosticCollector diagnostics(context);
+    mlir::PassManager pm(&context);
+    buildPhasePipeline(pm, phase, pipeline);
+    if (failed(pm.run(*model.module)))
+      return diagnostics.error(phaseName(phase));
+    return dump(phase);
+  }
+
+  llvm::Error dump(Phase phase) {
+    if (options.dumpDir.empty())
+      return llvm::Error::success();
+    if (std::error_code ec = llvm::sys::fs::create_directories(options.dumpDir))
+      return makeError("cannot create '" + options.dumpDir + "': " + ec.message());
+    llvm::SmallString<128> path(options.dumpDir);
+    llvm::sys::path::append(path, llvm::Twine(unsigned(phase)) + "-" + phaseName(phase) + ".mlir");
+    std::error_code ec;
+    llvm::raw_fd_ostream stream(path, ec);
+    if (ec)
+      return makeError("cannot write '" + path + "': " + ec.message());
+    model.module->print(stream);
+    return llvm::Error::success();
+  }
+
+  llvm::Error print(ModuleOp module) {
+    progress.finish();
+    module.print(llvm::outs());
+    llvm::outs() << "\n";
+    return llvm::Error::success();
+  }
+
+  llvm::Error generateCode() {
+    for (const UkernelIsa *isa : isas) {
+      if (options.compileTo == Phase::Codegen) {
+        cpu::CodeObject object;
+        mlir::OwningOpRef<ModuleOp> kernels = cpu::emitKernels(*model.module, object);
+        return print(*kernels);
+      }
+      progress.begin(("generating code for " + isa->name).str());
+      DiagnosticCollector diagnostics(context);
+      llvm::Expected<cpu::CodeObject> object =
+          cpu::buildCodeObject(*model.module, *isa, options.dumpDir);
+      if (!object)
+        return object.takeError();
+      ArtifactVariant variant{isa->name.str(), isa->triple.str(), {}, std::move(object->elf),
+                              std::move(object->kernels), std::move(object->scratchBytes)};
+      for (llvm::StringRef feature : isa->cpuFeatures)
+        variant.features.push_back(feature.str());
+      variants.push_back(std::move(variant));
+    }
+    return llvm::Error::success();
+  }
+
+  std::string outputPath() {
+    if (!options.output.empty())
+      return options.output;
+    return (llvm::sys::path::stem(options.input) + ".llmc").str();
+  }
+
+  llvm::Error write() {
+    progress.begin("packing weights");
+    ArtifactContents contents;
+    contents.model = info;
+    contents.tokenizer = &model.tokenizer;
+    contents.chatTemplate = model.chatTemplate;
+    if (model.module)
+      contents.module = *model.module;
+    contents.files = model.files;
+    contents.variants = std::move(variants);
+    llvm::Error error = writeArtifact(outputPath(), contents, [&](uint64_t done, uint64_t total) {
+      progress.update(done, total);
+    });
+    progress.finish();
+    return error;
+  }
+
+  /// A file without tensors gives an artifact that only tokenizes.
+  llvm::Error emitVocabulary() {
+    if (options.compileTo != Phase::Emit)
+      return makeError(options.input + ": holds a vocabulary only; there is no IR to print");
+    info.name = llvm::sys::path::stem(options.input).str();
+    info.source = llvm::sys::path::filename(options.input).str();
+    info.properties = model.properties;
+    info.vocab = model.tokenizer.tokens.size();
+    info.context = 1;
+    return write();
+  }
+
+  const CompileOptions &options;
+  Progress progress;
+  mlir::MLIRContext context;
+  ImportedModel model;
+  PipelineOptions pipeline;
+  ArtifactModel info;
+  std::vector<const UkernelIsa *> isas;
+  std::vector<ArtifactVariant> variants;
+};
+} // namespace
+
+llvm::Error llmc::compile(const CompileOptions &options) { return Compilation(options).run(); }

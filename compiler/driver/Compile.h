@@ -1,0 +1,40 @@
+//===- Compile.h - from a model file to an artifact -------------*- C++ -*-===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LLMC_COMPILER_DRIVER_COMPILE_H
+#define LLMC_COMPILER_DRIVER_COMPILE_H
+
+#include "compiler/driver/Phases.h"
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace llmc {
+
+struct CompileOptions {
+  std::string input;
+  /// Empty: the input's name with the extension .llmc, in the current folder.
+  std::string output;
+  std::vector<std::string> targets = {"native"};
+  bool f32Activations = false;
+  /// Positions that a sequence may have; 0: as the model was trained.
+  int64_t context = 0;
+  /// Replaces the pre-tokenizer that the file names.
+  std::string preTokenizer;
+  /// Last phase to run; before `emit`, its IR is printed to stdout and nothing is written.
+  Phase compileTo = Phase::Emit;
+  /// Where IR is written after every phase; empty: nowhere.
+  std::string dumpDir;
+  bool quiet = false;
+};
+
+/// Compiles as asked; the error is one line that names the file, the place and the remedy.
+llvm::Error compile(const CompileOptions &options);
+
+} // namespace llmc
+
+#endif // LLMC_COMPILER_DRIVER_COMPILE_H

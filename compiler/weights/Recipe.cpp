@@ -1,0 +1,143 @@
+//===- Recipe.cpp - evaluating the recipe of a weight ---------------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/weights/Recipe.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+#include <cstring>
+
+using namespace llmc;
+
+/// Panels or rows of one piece: large enough to amortize, small enough to balance.
+static constexpr uint64_t kPiecePanels = 16, kPieceRows = 256;
+
+static llvm::Error makeError(llm::WeightOp weight, const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(),
+                                 "weight '" + weight.getSymName() + "' " + message);
+}
+
+llvm::Expected<Recipe> Recipe::create(llm::WeightOp weight, llvm::ArrayRef<SourceFile> files) {
+  Recipe r;
+  r.sourceEncoding = lookupEncoding(weight.getEncoding());
+  r.finalEncoding = lookupEncoding(weight.getFinalEncoding());
+  if (!r.sourceEncoding || !r.finalEncoding)
+    return makeError(weight, "has encoding '" + weight.getEncoding() + "', which is not known");
+  llvm::ArrayRef<int64_t> shape = weight.getShape();
+  bool vector = shape.size() == 1;
+  r.rows = vector ? 1 : shape[0];
+  r.columns = shape.back();
+  if (!r.sourceEncoding->acceptsRow(r.columns))
+    return makeError(weight, "has rows of " + llvm::Twine(r.columns) + " elements, no multiple of " +
+                                 llvm::Twine(r.sourceEncoding->blockElements) + " as " +
+                                 r.sourceEncoding->name + " needs");
+  uint64_t rowBytes = r.sourceEncoding->rowBytes(r.columns);
+  if (uint64_t(weight.getFile()) >= files.size())
+    return makeError(weight, "refers to a source file that was not given");
+  uint64_t fileSize = files[weight.getFile()].bytes->getBufferSize();
+  uint64_t offset = weight.getOffset();
+  if (offset > fileSize || rowBytes == 0 || r.rows > (fileSize - offset) / rowBytes)
+    return makeError(weight, "needs bytes that lie behind the end of '" +
+                                 files[weight.getFile()].path + "'");
+  r.source = reinterpret_cast<const uint8_t *>(files[weight.getFile()].bytes->getBufferStart()) +
+             offset;
+
+  for (mlir::Attribute step : weight.getRecipe()) {
+    bool known =
+        llvm::TypeSwitch<mlir::Attribute, bool>(step)
+            .Case([&](llm::SliceRowsAttr slice) {
+              if (vector) {
+                r.source += r.sourceEncoding->rowBytes(slice.getBegin());
+                r.columns = slice.getCount();
+              } else {
+                r.source += slice.getBegin() * rowBytes;
+                r.rows = slice.getCount();
+              }
+              return true;
+            })
+            .Case([&](llm::CastAttr) { return true; })
+            .Case([&](llm::ScaleAttr s) {
+              r.scale *= s.getFactor().getValueAsDouble();
+              return true;
+            })
+            .Case([&](llm::PackAttr pack) { return r.packed = pack.getLayout() == "panel16"; })
+            .Default([](mlir::Attribute) { return false; });
+    if (!known)
+      return makeError(weight, "has a recipe step that cannot be evaluated");
+  }
+  // Packing reads source blocks; it follows a conversion only through a float row.
+  if (r.packed) {
+    r.layout = packedLayout(*r.finalEncoding, r.rows, r.columns);
+    r.finalBytes = r.layout.totalBytes;
+  } else {
+    r.finalBytes = r.rows * r.finalEncoding->rowBytes(r.columns);
+  }
+  return r;
+}
+
+uint64_t Recipe::pieces() const {
+  return packed ? llvm::divideCeil(layout.panels, kPiecePanels) : llvm::divideCeil(rows, kPieceRows);
+}
+
+void Recipe::floatRow(uint64_t row, float *out) const {
+  llmc::dequantizeRow(*sourceEncoding, source + row * sourceEncoding->rowBytes(columns), out,
+                      columns);
+  if (scale != 1.0f)
+    for (uint64_t i = 0; i < columns; ++i)
+      out[i] *= scale;
+}
+
+void Recipe::dequantizeRow(uint64_t row, float *out) const { floatRow(row, out); }
+
+/// Stores floats in a float encoding, rounding to nearest even.
+static void storeFloats(const Encoding &encoding, const float *in, uint64_t n, uint8_t *out) {
+  switch (encoding.format.floatKind) {
+  case ukF32:
+    std::memcpy(out, in, n * 4);
+    return;
+  case ukF16:
+    for (uint64_t i = 0; i < n; ++i) {
+      _Float16 h = _Float16(in[i]);
+      std::memcpy(out + 2 * i, &h, 2);
+    }
+    return;
+  case ukBF16:
+    for (uint64_t i = 0; i < n; ++i) {
+      uint32_t bits;
+      std::memcpy(&bits, in + i, 4);
+      bool nan = (bits & 0x7fffffff) > 0x7f800000;
+      uint16_t b = nan ? (bits >> 16) | 0x40 : (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+      std::memcpy(out + 2 * i, &b, 2);
+    }
+    return;
+  }
+}
+
+void Recipe::evaluate(uint64_t piece, uint8_t *out) const {
+  bool identity = sourceEncoding == finalEncoding && scale == 1.0f;
+  uint64_t unit = packed ? kPiecePanels * ukPanelRows : kPieceRows;
+  uint64_t begin = piece * unit, end = std::min(rows, begin + unit);
+  uint64_t sourceRow = sourceEncoding->rowBytes(columns), finalRow = finalEncoding->rowBytes(columns);
+
+  const uint8_t *blocks = source + begin * sourceRow;
+  std::vector<uint8_t> converted;
+  if (!identity) {
+    converted.resize((end - begin) * finalRow);
+    std::vector<float> row(columns);
+    for (uint64_t i = begin; i < end; ++i) {
+      floatRow(i, row.data());
+      storeFloats(*finalEncoding, row.data(), columns, converted.data() + (i - begin) * finalRow);
+    }
+    blocks = converted.data();
+  }
+  if (!packed) {
+    std::memcpy(out + begin * finalRow, blocks, (end - begin) * finalRow);
+    return;
+  }
+  uint64_t panel = begin / ukPanelRows, panels = llvm::divideCeil(end - begin, ukPanelRows);
+  packPanels(*finalEncoding, blocks, end - begin, columns, 0, panels,
+             out + panel * layout.panelBytes);
+}

@@ -1,0 +1,51 @@
+//===- Recipe.h - evaluating the recipe of a weight -------------*- C++ -*-===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A weight's final bytes are a function of its source bytes and its recipe. The
+// rows of a weight are independent, so evaluation is cut into *pieces* of a few
+// panels (or rows) that run in parallel and need memory for themselves only.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LLMC_COMPILER_WEIGHTS_RECIPE_H
+#define LLMC_COMPILER_WEIGHTS_RECIPE_H
+
+#include "compiler/ir/Llm.h"
+#include "compiler/support/ModelSource.h"
+#include "compiler/weights/Format.h"
+#include "llvm/Support/Error.h"
+
+namespace llmc {
+
+class Recipe {
+public:
+  /// Checks the recipe and that the source bytes are in the file.
+  static llvm::Expected<Recipe> create(llm::WeightOp weight, llvm::ArrayRef<SourceFile> files);
+
+  uint64_t bytes() const { return finalBytes; }
+  uint64_t pieces() const;
+  /// Writes piece `i` to its place in the weight's final bytes, which start at `out`.
+  void evaluate(uint64_t piece, uint8_t *out) const;
+  /// Dequantizes final row `row` (before packing) to out[columns].
+  void dequantizeRow(uint64_t row, float *out) const;
+
+private:
+  /// The steps between the source and the layout, for one row.
+  void floatRow(uint64_t row, float *out) const;
+
+  const uint8_t *source = nullptr; // of row 0, after slices
+  const Encoding *sourceEncoding = nullptr, *finalEncoding = nullptr;
+  uint64_t rows = 0, columns = 0;
+  float scale = 1;
+  bool packed = false;
+  uint64_t finalBytes = 0;
+  PackedLayout layout = {};
+};
+
+} // namespace llmc
+
+#endif // LLMC_COMPILER_WEIGHTS_RECIPE_H
