@@ -154,11 +154,7 @@ StatusOr<std::optional<FinishReason>> Generator::accept(int32_t token, TextSink 
 
 /// Samples from row `row` of the last step; the row's token is the last of the first `length`.
 int32_t Generator::draw(uint32_t row, uint32_t length) {
-  std::span<const float> logits = session->logits(row);
-  // Rows that pad the vocabulary are no tokens.
-  if (tokenizer)
-    logits = logits.first(std::min<size_t>(logits.size(), tokenizer->vocabularySize()));
-  return sampler.sample(logits, session->tokens().first(length));
+  return sampler.sample(session->tokenLogits(row), session->tokens().first(length));
 }
 
 void Generator::startText() {

@@ -38,8 +38,8 @@ struct GenerateOptions {
   SamplerOptions sampler = {};
   uint32_t maxTokens = std::numeric_limits<uint32_t>::max(); ///< until the context is full
   std::vector<std::string> stops = {}; ///< the text ends before the first of these
-  bool ignoreEnd = false;         ///< end tokens are tokens like all others
-  bool special = false;           ///< control tokens appear in the text
+  bool ignoreEnd = false;              ///< end tokens are tokens like all others
+  bool special = false;                ///< control tokens appear in the text
 };
 
 enum class FinishReason {

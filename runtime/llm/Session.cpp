@@ -150,6 +150,12 @@ Status Session::verify(std::span<const int32_t> tokens) {
   return {};
 }
 
+std::span<const float> Session::tokenLogits(uint32_t row) const {
+  const Tokenizer *tokenizer = model->tokenizer();
+  const size_t known = tokenizer ? tokenizer->vocabularySize() : model->vocabSize();
+  return logits(row).first(std::min<size_t>(known, model->vocabSize()));
+}
+
 Status Session::rollback(uint32_t position) {
   if (position > history.size())
     return outOfRange("cannot roll back to position " + std::to_string(position) + " from " +

@@ -74,6 +74,9 @@ public:
     return {logitsRow(row), model->vocabSize()};
   }
 
+  /// logits() of the rows that are tokens: not of those that pad the vocabulary.
+  std::span<const float> tokenLogits(uint32_t row = 0) const;
+
   uint32_t position() const { return static_cast<uint32_t>(history.size()); }
   /// How many of the first tokens have been computed as prompt.
   uint32_t promptLength() const { return prompt; }

@@ -1,0 +1,220 @@
+/*===- llmc.h - the C interface of the runtime ---------------------------------===
+ *
+ * Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ *===----------------------------------------------------------------------===
+ *
+ * A model is a compiled artifact (*.llmc); a session is one sequence of tokens
+ * that is being computed with it. In short:
+ *
+ *   llmc_model *model;
+ *   llmc_session *session;
+ *   if (llmc_model_load("model.llmc", NULL, &model) != LLMC_OK ||
+ *       llmc_session_create(model, NULL, &session) != LLMC_OK) {
+ *     fprintf(stderr, "%s\n", llmc_last_error());
+ *     return 1;
+ *   }
+ *   llmc_tokenize(model, text, strlen(text), LLMC_ADD_SPECIAL, ids, 512, &count);
+ *   llmc_generate(session, ids, count, NULL, print_text, NULL, NULL);
+ *   llmc_session_free(session);
+ *   llmc_model_free(model);
+ *
+ * A function that can fail returns an llmc_status; llmc_last_error() then says
+ * why, in one line. No function throws, prints or ends the process. Models may
+ * be used by several threads at once, a session by one at a time.
+ *
+ * Option structs start with their own size, so that a program keeps working
+ * with a later library; the *_init functions set it and the defaults. NULL in
+ * place of options means the defaults.
+ *
+ *===----------------------------------------------------------------------===*/
+
+#ifndef LLMC_LLMC_H
+#define LLMC_LLMC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define LLMC_API __attribute__((visibility("default")))
+#else
+#define LLMC_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum llmc_status {
+  LLMC_OK = 0,
+  LLMC_INVALID_ARGUMENT,   /* what was asked for makes no sense */
+  LLMC_NOT_FOUND,          /* a file cannot be opened or written */
+  LLMC_CORRUPT,            /* damaged or hostile input */
+  LLMC_UNSUPPORTED,        /* well-formed, but not for this library or this CPU */
+  LLMC_OUT_OF_RANGE,       /* a limit is exceeded: context, vocabulary, a buffer */
+  LLMC_RESOURCE_EXHAUSTED, /* memory, threads */
+  LLMC_INTERNAL            /* a mistake in the library */
+} llmc_status;
+
+typedef struct llmc_model llmc_model;
+typedef struct llmc_session llmc_session;
+typedef struct llmc_sampler llmc_sampler;
+
+/* "0.1.0" */
+LLMC_API const char *llmc_version(void);
+
+/* Why the last call of this thread that failed did so. Valid until its next
+ * failure. */
+LLMC_API const char *llmc_last_error(void);
+
+/*--- Models ---------------------------------------------------------------*/
+
+typedef struct llmc_model_options {
+  size_t struct_size;
+  const char *variant; /* NULL: the best that this CPU can execute */
+} llmc_model_options;
+
+LLMC_API void llmc_model_options_init(llmc_model_options *options);
+
+/* Maps and verifies the file and loads its code for this CPU. */
+LLMC_API llmc_status llmc_model_load(const char *path, const llmc_model_options *options,
+                                     llmc_model **model);
+
+/* Sessions on the model stay valid. NULL is allowed, here and in all *_free. */
+LLMC_API void llmc_model_free(llmc_model *model);
+
+LLMC_API int32_t llmc_model_vocab_size(const llmc_model *model);
+LLMC_API int32_t llmc_model_context_length(const llmc_model *model);
+
+/* 1 if generation stops at this token. */
+LLMC_API int llmc_model_is_end(const llmc_model *model, int32_t token);
+
+/*--- Text -----------------------------------------------------------------*/
+
+/* Flags. */
+#define LLMC_ADD_SPECIAL 1   /* tokenize: BOS in front, where the model wants it */
+#define LLMC_PARSE_SPECIAL 2 /* control text stands for control tokens, both ways */
+
+/* The token ids of `text` (`length` bytes, need not be UTF-8). `count` gets
+ * their number, also where it exceeds `capacity`: then nothing is written and
+ * the status is LLMC_OUT_OF_RANGE. */
+LLMC_API llmc_status llmc_tokenize(const llmc_model *model, const char *text, size_t length,
+                                   int flags, int32_t *ids, size_t capacity, size_t *count);
+
+/* The text of tokens. `length` gets its number of bytes, without a terminating
+ * zero, also where it exceeds `capacity`: then nothing is written and the
+ * status is LLMC_OUT_OF_RANGE. */
+LLMC_API llmc_status llmc_detokenize(const llmc_model *model, const int32_t *ids, size_t count,
+                                     int flags, char *text, size_t capacity, size_t *length);
+
+typedef struct llmc_chat_message {
+  const char *role; /* "system", "user" or "assistant" */
+  const char *content;
+} llmc_chat_message;
+
+/* The prompt that the model's chat template makes of a conversation, as for
+ * llmc_tokenize. Control text in a message stays text. */
+LLMC_API llmc_status llmc_chat_tokenize(const llmc_model *model, const llmc_chat_message *messages,
+                                        size_t message_count, int add_generation_prompt,
+                                        int32_t *ids, size_t capacity, size_t *count);
+
+/*--- Sessions -------------------------------------------------------------*/
+
+typedef struct llmc_session_options {
+  size_t struct_size;
+  uint32_t threads;       /* 0: the cores that this process may use */
+  uint32_t context_limit; /* 0: the artifact's */
+  uint32_t prefill_chunk; /* prompt tokens per step; 0: as many as the code takes */
+} llmc_session_options;
+
+LLMC_API void llmc_session_options_init(llmc_session_options *options);
+
+LLMC_API llmc_status llmc_session_create(const llmc_model *model,
+                                         const llmc_session_options *options,
+                                         llmc_session **session);
+LLMC_API void llmc_session_free(llmc_session *session);
+
+/* Computes prompt tokens. Nothing is computed where a token is outside the
+ * vocabulary or the context has no room for all of them. */
+LLMC_API llmc_status llmc_prefill(llmc_session *session, const int32_t *ids, size_t count);
+
+/* Computes one generated token. */
+LLMC_API llmc_status llmc_decode(llmc_session *session, int32_t token);
+
+/* The logits after the last token, [vocab_size]. Valid until the next step. */
+LLMC_API const float *llmc_logits(const llmc_session *session);
+
+/* The number of tokens computed so far. */
+LLMC_API int32_t llmc_position(const llmc_session *session);
+
+/* Forgets the tokens from `position` on. */
+LLMC_API llmc_status llmc_rollback(llmc_session *session, int32_t position);
+LLMC_API void llmc_reset(llmc_session *session);
+
+/*--- Sampling and generation ----------------------------------------------*/
+
+typedef struct llmc_sampler_options {
+  size_t struct_size;
+  float temperature;    /* 0 (default): greedy */
+  uint32_t top_k;       /* 0 (default): all */
+  float top_p;          /* 1 (default): all */
+  float min_p;          /* 0 (default): all */
+  float repeat_penalty; /* 1 (default): none */
+  uint32_t repeat_last; /* tokens that the penalty looks at, 64 by default */
+  uint64_t seed;
+} llmc_sampler_options;
+
+LLMC_API void llmc_sampler_options_init(llmc_sampler_options *options);
+
+LLMC_API llmc_status llmc_sampler_create(const llmc_model *model,
+                                         const llmc_sampler_options *options,
+                                         llmc_sampler **sampler);
+LLMC_API void llmc_sampler_free(llmc_sampler *sampler);
+
+/* The next token of the session's sequence. At least one token must have been
+ * computed. */
+LLMC_API llmc_status llmc_sample(llmc_sampler *sampler, const llmc_session *session,
+                                 int32_t *token);
+
+typedef enum llmc_finish {
+  LLMC_FINISH_STOP = 0, /* an end token or a stop string */
+  LLMC_FINISH_LENGTH,   /* max_tokens, or the context is full */
+  LLMC_FINISH_CANCELLED /* the callback said so */
+} llmc_finish;
+
+typedef struct llmc_generate_options {
+  size_t struct_size;
+  llmc_sampler_options sampler;
+  uint32_t max_tokens;      /* UINT32_MAX (default): until the context is full */
+  const char *const *stops; /* the text ends before the first of these */
+  size_t stop_count;
+} llmc_generate_options;
+
+LLMC_API void llmc_generate_options_init(llmc_generate_options *options);
+
+/* Whole UTF-8 characters as soon as they are certain, not terminated by zero.
+ * Return 0 to go on. */
+typedef int (*llmc_text_fn)(const char *text, size_t length, void *user);
+
+typedef struct llmc_generate_result {
+  llmc_finish finish;
+  uint32_t prompt_tokens;
+  uint32_t completion_tokens;
+  double prefill_seconds;
+  double decode_seconds;
+} llmc_generate_result;
+
+/* Continues the prompt. What the session has already computed of it is used
+ * again, the rest of its tokens is forgotten. `on_text` and `result` may be
+ * NULL. A prompt that fills the context ends at once with LLMC_FINISH_LENGTH,
+ * a longer one is LLMC_OUT_OF_RANGE. */
+LLMC_API llmc_status llmc_generate(llmc_session *session, const int32_t *ids, size_t count,
+                                   const llmc_generate_options *options, llmc_text_fn on_text,
+                                   void *user, llmc_generate_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LLMC_LLMC_H */

@@ -1,0 +1,265 @@
+//===- CApi.cpp - the C interface of the runtime --------------------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "llmc/llmc.h"
+
+#include "runtime/base/Topology.h"
+#include "runtime/llm/Chat.h"
+#include "runtime/llm/Generator.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+using namespace llmc::rt;
+
+struct llmc_model {
+  std::shared_ptr<const Model> model;
+};
+
+struct llmc_session {
+  std::unique_ptr<Session> session;
+};
+
+struct llmc_sampler {
+  Sampler sampler;
+};
+
+static_assert(LLMC_INTERNAL == static_cast<int>(StatusCode::Internal));
+static_assert(LLMC_FINISH_CANCELLED == static_cast<int>(FinishReason::Cancelled));
+
+namespace {
+
+thread_local std::string lastError;
+
+llmc_status report(Status status) {
+  if (!status.ok())
+    lastError = status.message();
+  return static_cast<llmc_status>(status.code());
+}
+
+/// The caller's options over the defaults: a program built with an older header has fewer fields.
+template <typename Options> Options merged(const Options *given, void (*initialize)(Options *)) {
+  Options options;
+  initialize(&options);
+  if (given)
+    std::memcpy(static_cast<void *>(&options), given, std::min(given->struct_size, sizeof options));
+  return options;
+}
+
+/// Hands a list of elements to the caller's buffer.
+template <typename Element>
+Status deliver(std::span<const Element> from, Element *to, size_t capacity, size_t *count) {
+  if (count)
+    *count = from.size();
+  if (from.size() > capacity)
+    return outOfRange("the buffer has room for " + std::to_string(capacity) + " elements and " +
+                      std::to_string(from.size()) + " are needed");
+  std::copy(from.begin(), from.end(), to);
+  return {};
+}
+
+StatusOr<const Tokenizer *> tokenizerOf(const llmc_model *model) {
+  if (const Tokenizer *tokenizer = model->model->tokenizer())
+    return tokenizer;
+  return unsupported(model->model->artifact().path() + " has no tokenizer");
+}
+
+StatusOr<std::vector<int32_t>> tokenize(const llmc_model *model, std::string_view text, int flags) {
+  LLMC_ASSIGN_OR_RETURN(const Tokenizer *tokenizer, tokenizerOf(model));
+  std::vector<int32_t> ids;
+  LLMC_RETURN_IF_ERROR(tokenizer->encode(text,
+                                         {.parseSpecial = (flags & LLMC_PARSE_SPECIAL) != 0,
+                                          .addSpecial = (flags & LLMC_ADD_SPECIAL) != 0},
+                                         ids));
+  return ids;
+}
+
+StatusOr<std::string> detokenize(const llmc_model *model, std::span<const int32_t> ids, int flags) {
+  LLMC_ASSIGN_OR_RETURN(const Tokenizer *tokenizer, tokenizerOf(model));
+  std::string text;
+  LLMC_RETURN_IF_ERROR(tokenizer->decode(ids, (flags & LLMC_PARSE_SPECIAL) != 0, text));
+  return text;
+}
+
+StatusOr<std::vector<int32_t>> chatTokens(const llmc_model *model,
+                                          std::span<const llmc_chat_message> messages,
+                                          bool addGenerationPrompt) {
+  LLMC_ASSIGN_OR_RETURN(ChatRenderer renderer, ChatRenderer::create(model->model));
+  std::vector<ChatMessage> list;
+  for (const llmc_chat_message &message : messages)
+    list.push_back({message.role, message.content});
+  std::vector<int32_t> ids;
+  LLMC_RETURN_IF_ERROR(renderer.encode(list, addGenerationPrompt, ids));
+  return ids;
+}
+
+SamplerOptions samplerOptions(const llmc_sampler_options &options) {
+  return {.temperature = options.temperature,
+          .topK = options.top_k,
+          .topP = options.top_p,
+          .minP = options.min_p,
+          .repeatPenalty = options.repeat_penalty,
+          .repeatLast = options.repeat_last,
+          .seed = options.seed};
+}
+
+StatusOr<std::unique_ptr<Session>> makeSession(const llmc_model *model,
+                                               const llmc_session_options &options) {
+  LLMC_ASSIGN_OR_RETURN(std::shared_ptr<WorkerPool> pool,
+                        WorkerPool::create(options.threads ? options.threads : usableCores()));
+  return Session::create(model->model, std::move(pool),
+                         {options.context_limit, options.prefill_chunk});
+}
+
+StatusOr<GenerateResult> generate(Session &session, std::span<const int32_t> prompt,
+                                  const llmc_generate_options &options, llmc_text_fn onText,
+                                  void *user) {
+  GenerateOptions generateOptions{.sampler = samplerOptions(options.sampler),
+                                  .maxTokens = options.max_tokens};
+  for (size_t i = 0; i < options.stop_count; ++i)
+    generateOptions.stops.emplace_back(options.stops[i]);
+  LLMC_ASSIGN_OR_RETURN(Generator generator,
+                        Generator::create(session, std::move(generateOptions)));
+  return generator.generate(prompt, [&](std::string_view text) {
+    return !onText || onText(text.data(), text.size(), user) == 0;
+  });
+}
+
+} // namespace
+
+const char *llmc_version(void) { return LLMC_VERSION; }
+
+const char *llmc_last_error(void) { return lastError.c_str(); }
+
+void llmc_model_options_init(llmc_model_options *options) { *options = {sizeof *options, nullptr}; }
+
+llmc_status llmc_model_load(const char *path, const llmc_model_options *given, llmc_model **model) {
+  const llmc_model_options options = merged(given, llmc_model_options_init);
+  auto loaded = Model::load(path, {.variant = options.variant ? options.variant : ""});
+  *model = loaded.ok() ? new llmc_model{loaded.take()} : nullptr;
+  return report(loaded.takeStatus());
+}
+
+void llmc_model_free(llmc_model *model) { delete model; }
+
+int32_t llmc_model_vocab_size(const llmc_model *model) {
+  return static_cast<int32_t>(model->model->vocabSize());
+}
+
+int32_t llmc_model_context_length(const llmc_model *model) {
+  return static_cast<int32_t>(model->model->info().context_length());
+}
+
+int llmc_model_is_end(const llmc_model *model, int32_t token) {
+  const Tokenizer *tokenizer = model->model->tokenizer();
+  return tokenizer && tokenizer->isEnd(token);
+}
+
+llmc_status llmc_tokenize(const llmc_model *model, const char *text, size_t length, int flags,
+                          int32_t *ids, size_t capacity, size_t *count) {
+  auto tokens = tokenize(model, {text, length}, flags);
+  if (!tokens.ok())
+    return report(tokens.takeStatus());
+  return report(deliver<int32_t>(tokens.value(), ids, capacity, count));
+}
+
+llmc_status llmc_detokenize(const llmc_model *model, const int32_t *ids, size_t count, int flags,
+                            char *text, size_t capacity, size_t *length) {
+  auto joined = detokenize(model, {ids, count}, flags);
+  if (!joined.ok())
+    return report(joined.takeStatus());
+  return report(deliver<char>(joined.value(), text, capacity, length));
+}
+
+llmc_status llmc_chat_tokenize(const llmc_model *model, const llmc_chat_message *messages,
+                               size_t message_count, int add_generation_prompt, int32_t *ids,
+                               size_t capacity, size_t *count) {
+  auto tokens = chatTokens(model, {messages, message_count}, add_generation_prompt != 0);
+  if (!tokens.ok())
+    return report(tokens.takeStatus());
+  return report(deliver<int32_t>(tokens.value(), ids, capacity, count));
+}
+
+void llmc_session_options_init(llmc_session_options *options) {
+  *options = {sizeof *options, 0, 0, 0};
+}
+
+llmc_status llmc_session_create(const llmc_model *model, const llmc_session_options *options,
+                                llmc_session **session) {
+  auto created = makeSession(model, merged(options, llmc_session_options_init));
+  *session = created.ok() ? new llmc_session{created.take()} : nullptr;
+  return report(created.takeStatus());
+}
+
+void llmc_session_free(llmc_session *session) { delete session; }
+
+llmc_status llmc_prefill(llmc_session *session, const int32_t *ids, size_t count) {
+  return report(session->session->prefill({ids, count}));
+}
+
+llmc_status llmc_decode(llmc_session *session, int32_t token) {
+  return report(session->session->decode(token));
+}
+
+const float *llmc_logits(const llmc_session *session) { return session->session->logits().data(); }
+
+int32_t llmc_position(const llmc_session *session) {
+  return static_cast<int32_t>(session->session->position());
+}
+
+llmc_status llmc_rollback(llmc_session *session, int32_t position) {
+  if (position < 0)
+    return report(outOfRange("cannot roll back to position " + std::to_string(position)));
+  return report(session->session->rollback(static_cast<uint32_t>(position)));
+}
+
+void llmc_reset(llmc_session *session) { session->session->reset(); }
+
+void llmc_sampler_options_init(llmc_sampler_options *options) {
+  const SamplerOptions defaults;
+  *options = {sizeof *options, defaults.temperature,   defaults.topK,       defaults.topP,
+              defaults.minP,   defaults.repeatPenalty, defaults.repeatLast, defaults.seed};
+}
+
+llmc_status llmc_sampler_create(const llmc_model *model, const llmc_sampler_options *given,
+                                llmc_sampler **sampler) {
+  const SamplerOptions options = samplerOptions(merged(given, llmc_sampler_options_init));
+  Status status = options.validate();
+  *sampler = status.ok() ? new llmc_sampler{Sampler(options, model->model->vocabSize())} : nullptr;
+  return report(std::move(status));
+}
+
+void llmc_sampler_free(llmc_sampler *sampler) { delete sampler; }
+
+llmc_status llmc_sample(llmc_sampler *sampler, const llmc_session *session, int32_t *token) {
+  if (session->session->position() == 0)
+    return report(invalidArgument("there are no logits before the first token is computed"));
+  *token = sampler->sampler.sample(session->session->tokenLogits(), session->session->tokens());
+  return LLMC_OK;
+}
+
+void llmc_generate_options_init(llmc_generate_options *options) {
+  options->struct_size = sizeof *options;
+  llmc_sampler_options_init(&options->sampler);
+  options->max_tokens = GenerateOptions().maxTokens;
+  options->stops = nullptr;
+  options->stop_count = 0;
+}
+
+llmc_status llmc_generate(llmc_session *session, const int32_t *ids, size_t count,
+                          const llmc_generate_options *given, llmc_text_fn on_text, void *user,
+                          llmc_generate_result *result) {
+  const llmc_generate_options options = merged(given, llmc_generate_options_init);
+  auto generated = generate(*session->session, {ids, count}, options, on_text, user);
+  if (generated.ok() && result) {
+    const GenerateResult &value = generated.value();
+    *result = {static_cast<llmc_finish>(value.finish), value.promptTokens, value.completionTokens,
+               value.prefillSeconds, value.decodeSeconds};
+  }
+  return report(generated.takeStatus());
+}
