@@ -338,7 +338,7 @@ def random_model(seed=1, layers=2, width=64, heads=4, kv_heads=2, mlp=128, vocab
 def chain_model(next_token, tokenizer=None, vocabulary=None, context=64, **entries):
     """F-chain: after token t comes next_token[t] (a dict or list; t without one repeats itself).
 
-    The margin of the next token's logit over all others is 8.
+    The margin of the next token's logit over all others is about 8.
     """
     successors = dict(enumerate(next_token)) if isinstance(next_token, list) else dict(next_token)
     if tokenizer:
