@@ -26,9 +26,9 @@ public:
   template <typename Callable>
     requires(!std::is_same_v<std::remove_cvref_t<Callable>, FunctionRef>)
   FunctionRef(Callable &&callable)
-      : object(const_cast<void *>(static_cast<const void *>(std::addressof(callable)))),
+      : object((void *)std::addressof(callable)), // also a function, hence the plain cast
         call([](void *self, Args... args) -> Ret {
-          return (*static_cast<std::remove_reference_t<Callable> *>(self))(
+          return (*reinterpret_cast<std::remove_reference_t<Callable> *>(self))(
               std::forward<Args>(args)...);
         }) {}
 
