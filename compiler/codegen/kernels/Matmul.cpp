@@ -172,6 +172,15 @@ template <int MT> UK_INLINE void storeTile(const Tile &t, const vf (&acc)[MT][ha
       store(t.out + m * t.outStride + ukLanes * h, acc[m][h]);
 }
 
+/// Fetches step `i` of `steps` of the next panel into the second-level cache. Products of few rows
+/// wait for memory; the machine's own prefetchers start too late after each panel's end.
+UK_INLINE void prefetchNext(const UkFormat &f, const Tile &t, int64_t i, int64_t steps) {
+  const int64_t bytes = ukPanelBytes(f, t.K), share = bytes / steps;
+  const uint8_t *next = t.codes + bytes + i * share;
+  UK_UNROLL for (int line = 0; line < 10; ++line) if (64 * line < share)
+      __builtin_prefetch(next + 64 * line, 0, 2);
+}
+
 template <int MT> UK_INLINE void int8Tile(const UkFormat &f, const Tile &t) {
   vf acc[MT][halves] = {};
   const int64_t length = ukScaleRecordLength(f), perRecord = length / ukGroup;
@@ -183,6 +192,7 @@ template <int MT> UK_INLINE void int8Tile(const UkFormat &f, const Tile &t) {
       const int64_t g = r * perRecord + i;
       if (g >= groups)
         break;
+      prefetchNext(f, t, g, groups);
       UK_UNROLL for (int h = 0; h < halves; ++h) {
         vb w[8];
         unpack(f, t.codes + g * ukGroupCodeBytes(f), h, w);
@@ -220,6 +230,7 @@ template <int MT> UK_INLINE void f32QuantTile(const UkFormat &f, const Tile &t) 
   const int64_t perRecord = ukScaleRecordLength(f) / ukGroup;
   for (int64_t g = 0; g < t.K / ukGroup; ++g) {
     const uint8_t *record = t.scales + g / perRecord * ukScaleRecordBytes(f);
+    prefetchNext(f, t, g, t.K / ukGroup);
     UK_UNROLL for (int h = 0; h < halves; ++h) {
       vb w[8];
       unpack(f, t.codes + g * ukGroupCodeBytes(f), h, w);
@@ -243,9 +254,11 @@ UK_INLINE vf loadFloats(const UkFormat &f, const uint8_t *p) {
 template <int MT> UK_INLINE void f32FloatTile(const UkFormat &f, const Tile &t) {
   vf acc[MT][halves] = {};
   const int64_t size = f.floatKind == ukF32 ? 4 : 2;
-  for (int64_t k = 0; k < t.K; ++k)
+  for (int64_t k = 0; k < t.K; ++k) {
+    prefetchNext(f, t, k, t.K);
     UK_UNROLL for (int h = 0; h < halves; ++h) addColumn<MT>(
         t, k, h, loadFloats(f, t.codes + (k * ukPanelRows + ukLanes * h) * size), acc);
+  }
   storeTile<MT>(t, acc);
 }
 
