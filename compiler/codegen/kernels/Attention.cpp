@@ -117,17 +117,19 @@ template <int RT> UK_INLINE void attendTile(const AttendTile &t) {
   lo = lo < hi ? lo : hi;
   const int64_t begin = lo / xLanes, end = (hi + xLanes - 1) / xLanes;
 
+  // As many vectors beside each other as there are registers for their sums.
+  constexpr int vectors = ukAttendSums / RT < 4 ? ukAttendSums / RT : 4;
   alignas(64) float p[RT][ukChunk];
   int64_t b = begin;
-  for (; b + ukAttendBlocks <= end; b += ukAttendBlocks)
-    scoreBlocks<RT, ukAttendBlocks>(t, b, p);
+  for (; b + vectors <= end; b += vectors)
+    scoreBlocks<RT, vectors>(t, b, p);
   for (; b < end; ++b)
     scoreBlocks<RT, 1>(t, b, p);
-  UK_UNROLL for (int r = 0; r < RT; ++r) softmaxRow(t, r, begin, end, p[r]);
+  UK_NO_UNROLL for (int r = 0; r < RT; ++r) softmaxRow(t, r, begin, end, p[r]);
 
   int64_t d = 0;
-  for (; d + 4 * xLanes <= t.headDim; d += 4 * xLanes)
-    weightValues<RT, 4>(t, lo, hi, d, 0, p);
+  for (; d + vectors * xLanes <= t.headDim; d += vectors * xLanes)
+    weightValues<RT, vectors>(t, lo, hi, d, 0, p);
   for (; d + xLanes <= t.headDim; d += xLanes)
     weightValues<RT, 1>(t, lo, hi, d, 0, p);
   if (d < t.headDim)
@@ -188,8 +190,10 @@ UK_EXPORT void uk_attend_chunk(const float *q, int64_t q_stride, int32_t rows, c
   AttendTile t = {q,      q_stride, lo,      hi, k_chunk, v_chunk, head_dim,
                   kv_f32, scale,    softcap, m,  l,       o,       o_stride};
   int64_t left = rows;
-  if constexpr (ukAttendRows >= 4)
-    attendTiles<4>(t, left);
+  if constexpr (ukAttendRows >= 8)
+    attendTiles<8>(t, left);
+  attendTiles<4>(t, left);
+  attendTiles<3>(t, left);
   attendTiles<2>(t, left);
   attendTiles<1>(t, left);
 }

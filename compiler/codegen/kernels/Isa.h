@@ -35,7 +35,7 @@ template <int N> struct UkVec {
 
 #if defined(__AVX512VNNI__) && defined(__AVX512BW__)
 
-enum { ukLanes = 16, ukMatmulRows = 16, ukDotRows = 8, ukAttendRows = 4, ukAttendBlocks = 4 };
+enum { ukLanes = 16, ukMatmulRows = 16, ukDotRows = 8, ukAttendRows = 8, ukAttendSums = 16 };
 typedef UkVec<ukLanes>::I vi;
 typedef UkVec<ukLanes>::B vb;
 
@@ -49,7 +49,7 @@ UK_INLINE vb lookup16(const uint8_t *table, vb index) {
 
 #elif defined(__AVX2__)
 
-enum { ukLanes = 8, ukMatmulRows = 4, ukDotRows = 2, ukAttendRows = 2, ukAttendBlocks = 2 };
+enum { ukLanes = 8, ukMatmulRows = 4, ukDotRows = 2, ukAttendRows = 4, ukAttendSums = 4 };
 typedef UkVec<ukLanes>::I vi;
 typedef UkVec<ukLanes>::B vb;
 

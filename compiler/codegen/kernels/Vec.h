@@ -18,6 +18,7 @@
 #include "compiler/codegen/kernels/Isa.h"
 
 #define UK_UNROLL _Pragma("clang loop unroll(full)")
+#define UK_NO_UNROLL _Pragma("clang loop unroll(disable)")
 
 typedef UkVec<ukLanes>::F vf;
 typedef UkVec<16>::F xf;
