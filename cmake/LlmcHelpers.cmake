@@ -16,6 +16,10 @@ if(LLMC_SANITIZE)
     -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)
   target_link_options(llmc_flags INTERFACE -fsanitize=address,undefined)
 endif()
+if(LLMC_FUZZ)
+  target_compile_options(llmc_flags INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(llmc_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # llmc_library(name SOURCES... [LINK libs...]): a static library with the project's flags.
 function(llmc_library name)

@@ -138,7 +138,9 @@ std::vector<uint8_t> ChainModel::build() const {
     padTo(bytes, kSectionAlignment);
   };
   addSection("weights", fb::SectionKind::Weights, weightsOffset, weightsOf(*this, slots));
-  addSection("code", fb::SectionKind::Code, bytes.size(), readFile(LLMC_CHAIN_KERNELS));
+  std::vector<uint8_t> code = readFile(LLMC_CHAIN_KERNELS);
+  code.resize(codeBytes ? codeBytes : code.size());
+  addSection("code", fb::SectionKind::Code, codeOffset ? codeOffset : bytes.size(), code);
 
   auto name = fbb.CreateString("chain");
   auto numerics = fbb.CreateString(this->numerics);
