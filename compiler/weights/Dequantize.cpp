@@ -21,11 +21,12 @@ void llmc::dequantizeRow(const Encoding &encoding, const uint8_t *src, float *ds
   SourceBlock block;
   for (uint64_t k = 0; k < K; k += encoding.blockElements, src += encoding.blockBytes) {
     readBlock(encoding, src, block);
-    for (uint32_t e = 0; e < encoding.blockElements; ++e) {
+    for (uint32_t e = 0; e < encoding.blockElements; e += format.group) {
       unsigned sub = e / format.group;
       Affine affine =
           affineOf(format, block.scale, block.min, block.subScale[sub], block.subMin[sub]);
-      dst[k + e] = applyAffine(format, affine, block.codes[e]);
+      for (uint32_t i = e; i < e + format.group; ++i)
+        dst[k + i] = applyAffine(format, affine, block.codes[i]);
     }
   }
 }

@@ -10,11 +10,14 @@
 #include <cstring>
 
 using namespace llmc;
+using llvm::support::endian::read32le;
 using llvm::support::endian::write16le;
+using llvm::support::endian::write32le;
 
 namespace {
 
-/// Writes the codes of row r of one block into its groups. The panel was zeroed before.
+/// Writes the codes of row r of one block into its groups, four of them (a lane) at a time. The
+/// panel was zeroed before.
 void packCodes(const UkFormat &format, const SourceBlock &block, unsigned elements, unsigned r,
                uint8_t *groups) {
   for (unsigned e = 0; e < elements; e += ukGroup, groups += ukGroupCodeBytes(format)) {
@@ -23,11 +26,11 @@ void packCodes(const UkFormat &format, const SourceBlock &block, unsigned elemen
     for (unsigned bits : {format.loBits, format.hiBits}) {
       if (bits == 0)
         continue;
-      const unsigned mask = (1u << bits) - 1;
-      for (unsigned i = 0; i < ukGroup; ++i) {
-        unsigned j = i / 4;
-        plane[j % bits * 64 + r * 4 + i % 4] |= ((block.codes[e + i] >> shift) & mask)
-                                                << (j / bits * bits);
+      const uint32_t mask = ((1u << bits) - 1) * 0x01010101u;
+      for (unsigned j = 0; j < ukGroup / 4; ++j) {
+        uint8_t *lane = plane + j % bits * 64 + r * 4;
+        const uint32_t codes = read32le(&block.codes[e + 4 * j]) >> shift & mask;
+        write32le(lane, read32le(lane) | codes << (j / bits * bits));
       }
       plane += 64 * bits;
       shift += bits;

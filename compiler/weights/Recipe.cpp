@@ -31,7 +31,8 @@ llvm::Expected<Recipe> Recipe::create(llm::WeightOp weight, llvm::ArrayRef<Sourc
   r.rows = vector ? 1 : shape[0];
   r.columns = shape.back();
   if (!r.sourceEncoding->acceptsRow(r.columns))
-    return makeError(weight, "has rows of " + llvm::Twine(r.columns) + " elements, no multiple of " +
+    return makeError(weight, "has rows of " + llvm::Twine(r.columns) +
+                                 " elements, no multiple of " +
                                  llvm::Twine(r.sourceEncoding->blockElements) + " as " +
                                  r.sourceEncoding->name + " needs");
   uint64_t rowBytes = r.sourceEncoding->rowBytes(r.columns);
@@ -42,8 +43,8 @@ llvm::Expected<Recipe> Recipe::create(llm::WeightOp weight, llvm::ArrayRef<Sourc
   if (offset > fileSize || rowBytes == 0 || r.rows > (fileSize - offset) / rowBytes)
     return makeError(weight, "needs bytes that lie behind the end of '" +
                                  files[weight.getFile()].path + "'");
-  r.source = reinterpret_cast<const uint8_t *>(files[weight.getFile()].bytes->getBufferStart()) +
-             offset;
+  r.source =
+      reinterpret_cast<const uint8_t *>(files[weight.getFile()].bytes->getBufferStart()) + offset;
 
   for (mlir::Attribute step : weight.getRecipe()) {
     bool known =
@@ -79,7 +80,8 @@ llvm::Expected<Recipe> Recipe::create(llm::WeightOp weight, llvm::ArrayRef<Sourc
 }
 
 uint64_t Recipe::pieces() const {
-  return packed ? llvm::divideCeil(layout.panels, kPiecePanels) : llvm::divideCeil(rows, kPieceRows);
+  return packed ? llvm::divideCeil(layout.panels, kPiecePanels)
+                : llvm::divideCeil(rows, kPieceRows);
 }
 
 void Recipe::floatRow(uint64_t row, float *out) const {
@@ -120,7 +122,8 @@ void Recipe::evaluate(uint64_t piece, uint8_t *out) const {
   bool identity = sourceEncoding == finalEncoding && scale == 1.0f;
   uint64_t unit = packed ? kPiecePanels * ukPanelRows : kPieceRows;
   uint64_t begin = piece * unit, end = std::min(rows, begin + unit);
-  uint64_t sourceRow = sourceEncoding->rowBytes(columns), finalRow = finalEncoding->rowBytes(columns);
+  uint64_t sourceRow = sourceEncoding->rowBytes(columns),
+           finalRow = finalEncoding->rowBytes(columns);
 
   const uint8_t *blocks = source + begin * sourceRow;
   std::vector<uint8_t> converted;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Specialize.h"
+#include "TestKernels.h"
 #include "compiler/weights/Format.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/InstIterator.h"
@@ -20,6 +21,14 @@ using namespace llmc;
 using llmc::test::UkArg;
 
 namespace {
+
+// Without AVX2 the tests of this binary would compare nothing.
+TEST(Bitcode, ThisCpuRunsSomeKernels) {
+  if (llmc::test::kernels().empty())
+    GTEST_SKIP() << "no instruction set of the micro-kernels on this cpu";
+  for (const llmc::test::Kernels &k : llmc::test::kernels())
+    EXPECT_NE(lookupUkernelIsa(k.isa), nullptr);
+}
 
 TEST(Bitcode, KernelsCarryTheAttributesThatAreAskedOfCallers) {
   for (const UkernelIsa &isa : ukernelIsas()) {
