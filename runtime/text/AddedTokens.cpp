@@ -1,4 +1,4 @@
-//===- AddedTokens.cpp ----------------------------------------------------===//
+//===- AddedTokens.cpp - finds added tokens in a text ---------------------===//
 //
 // Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

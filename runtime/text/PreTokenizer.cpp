@@ -1,4 +1,4 @@
-//===- PreTokenizer.cpp ---------------------------------------------------===//
+//===- PreTokenizer.cpp - the named pre-tokenizers of BPE models ----------===//
 //
 // Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

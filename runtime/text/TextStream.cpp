@@ -1,4 +1,4 @@
-//===- TextStream.cpp -----------------------------------------------------===//
+//===- TextStream.cpp - text as it is generated ---------------------------===//
 //
 // Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

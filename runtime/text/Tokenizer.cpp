@@ -1,4 +1,4 @@
-//===- Tokenizer.cpp ------------------------------------------------------===//
+//===- Tokenizer.cpp - text to token ids and back -------------------------===//
 //
 // Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

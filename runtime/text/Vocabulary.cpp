@@ -1,4 +1,4 @@
-//===- Vocabulary.cpp -----------------------------------------------------===//
+//===- Vocabulary.cpp - the tokens of a mapped artifact -------------------===//
 //
 // Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
