@@ -38,6 +38,11 @@ bool contains(uint64_t size, uint64_t offset, uint64_t length) {
   return offset <= size && length <= size - offset;
 }
 
+/// The flatbuffer verifier aligns the length of a vector, not its elements. Null is aligned.
+template <typename Vector> bool isAligned(const Vector *vector, size_t alignment) {
+  return !vector || reinterpret_cast<uintptr_t>(vector->Data()) % alignment == 0;
+}
+
 bool between(uint64_t low, uint64_t value, uint64_t high) { return low <= value && value <= high; }
 
 Status checkSections(const fb::Artifact &header, uint64_t fileSize) {
@@ -68,6 +73,12 @@ Status checkModel(const fb::Model *model) {
       require(between(1, model->vocab_size(), kMaxVocab), "model.vocab_size", "is out of range"));
   return require(between(1, model->context_length(), kMaxContext), "model.context_length",
                  "is out of range");
+}
+
+Status checkTokenizer(const fb::Tokenizer *tokenizer) {
+  // The rest is the tokenizer's own to check.
+  return require(!tokenizer || isAligned(tokenizer->merges(), alignof(uint64_t)),
+                 "tokenizer.merges", "is misaligned");
 }
 
 Status checkWeights(const fb::Artifact &header, uint64_t size) {
@@ -148,6 +159,10 @@ Status checkDispatch(const fb::Dispatch &dispatch, const fb::Variant &variant,
   LLMC_RETURN_IF_ERROR(checkTiles(dispatch.tiles(), header, maxRows, where));
   if (!dispatch.bindings())
     return {};
+  // The flatbuffer verifier aligns a vector's length, not its elements.
+  LLMC_RETURN_IF_ERROR(
+      require(reinterpret_cast<uintptr_t>(dispatch.bindings()->Data()) % alignof(fb::Binding) == 0,
+              where, "has misaligned bindings"));
   for (const fb::Binding *binding : *dispatch.bindings())
     LLMC_RETURN_IF_ERROR(require(binding->offset() < sizeOf(binding->kind(), sizes), where,
                                  "binds a place outside its area"));
@@ -203,6 +218,7 @@ Status llmc::rt::validateHeader(const fb::Artifact &header, uint64_t fileSize) {
   LLMC_RETURN_IF_ERROR(checkSectionIndex(header, header.weights_section(), fb::SectionKind::Weights,
                                          "weights_section"));
   LLMC_RETURN_IF_ERROR(checkModel(header.model()));
+  LLMC_RETURN_IF_ERROR(checkTokenizer(header.tokenizer()));
   const uint64_t weights = header.sections()->Get(header.weights_section())->size();
   LLMC_RETURN_IF_ERROR(checkWeights(header, weights));
   LLMC_RETURN_IF_ERROR(
