@@ -87,7 +87,8 @@ private:
     if (::llmc::rt::Status llmcStatus = (expr); !llmcStatus.ok())                                  \
       return llmcStatus;                                                                           \
   } while (false)
-#define LLMC_ASSIGN_OR_RETURN(decl, expr) LLMC_ASSIGN_OR_RETURN_IMPL(LLMC_CONCAT(llmcOr, __LINE__), decl, expr)
+#define LLMC_ASSIGN_OR_RETURN(decl, expr)                                                          \
+  LLMC_ASSIGN_OR_RETURN_IMPL(LLMC_CONCAT(llmcOr, __LINE__), decl, expr)
 #define LLMC_ASSIGN_OR_RETURN_IMPL(tmp, decl, expr)                                                \
   auto tmp = (expr);                                                                               \
   if (!tmp.ok())                                                                                   \

@@ -56,8 +56,8 @@ struct ChainModel {
   uint64_t weightsOffset = 4096;
   uint64_t codeOffset = 0; ///< 0: where the code is
   uint64_t codeBytes = 0;  ///< 0: all of it
-  uint64_t kvSize = 0;    ///< 0: what is needed
-  uint32_t tilesBase = 0; ///< 0: what is needed
+  uint64_t kvSize = 0;     ///< 0: what is needed
+  uint32_t tilesBase = 0;  ///< 0: what is needed
   std::string decodeName = "decode";
 
   /// t -> t + 1, the last token -> 0.
