@@ -89,27 +89,56 @@ private:
 };
 } // namespace
 
-/// Evaluates all recipes into the weights section at `out`, in parallel.
-static void evaluateWeights(llvm::ArrayRef<Recipe> recipes, llvm::MutableArrayRef<PlacedWeight> placed,
-                            uint8_t *out, uint64_t total, const ProgressFn &progress) {
+/// Drops whole pages of a file mapping from this process; their contents stay in the file.
+static void release(const uint8_t *begin, uint64_t bytes) {
+  uintptr_t first = llvm::alignTo(uintptr_t(begin), kSectionAlignment);
+  uintptr_t last = llvm::alignDown(uintptr_t(begin) + bytes, kSectionAlignment);
+  if (first < last)
+    madvise(reinterpret_cast<void *>(first), last - first, MADV_DONTNEED);
+}
+
+/// Evaluates all recipes into the weights section at `out`, in parallel. A weight that is done
+/// leaves memory at once, so that compiling needs room for a few weights and not for the model.
+static void evaluateWeights(llvm::ArrayRef<Recipe> recipes,
+                            llvm::MutableArrayRef<PlacedWeight> placed, uint8_t *out,
+                            uint64_t total, const ProgressFn &progress) {
   struct Piece {
     unsigned weight;
     uint64_t index;
   };
   std::vector<Piece> pieces;
-  for (unsigned i = 0; i < recipes.size(); ++i)
+  std::vector<std::atomic<uint64_t>> left(recipes.size());
+  for (unsigned i = 0; i < recipes.size(); ++i) {
+    left[i] = recipes[i].pieces();
     for (uint64_t p = 0; p < recipes[i].pieces(); ++p)
       pieces.push_back({i, p});
+  }
   std::atomic<uint64_t> done = 0;
   llvm::parallelFor(0, pieces.size(), [&](size_t i) {
-    const Recipe &recipe = recipes[pieces[i].weight];
-    recipe.evaluate(pieces[i].index, out + placed[pieces[i].weight].offset);
+    unsigned w = pieces[i].weight;
+    const Recipe &recipe = recipes[w];
+    recipe.evaluate(pieces[i].index, out + placed[w].offset);
     if (progress)
       progress(done += recipe.bytes() / recipe.pieces(), total);
+    if (--left[w] == 0) {
+      placed[w].checksum = XXH3_64bits(out + placed[w].offset, placed[w].size);
+      release(out + placed[w].offset, placed[w].size);
+      release(recipe.sourceBytes().data(), recipe.sourceBytes().size());
+    }
   });
-  llvm::parallelFor(0, placed.size(), [&](size_t i) {
-    placed[i].checksum = XXH3_64bits(out + placed[i].offset, placed[i].size);
-  });
+}
+
+/// XXH3 of a mapped range, read once and released behind.
+static uint64_t checksumAndRelease(const uint8_t *begin, uint64_t bytes) {
+  constexpr uint64_t window = 32 << 20;
+  XXH3_state_t state;
+  XXH3_64bits_reset(&state);
+  for (uint64_t at = 0; at < bytes; at += window) {
+    uint64_t count = std::min(window, bytes - at);
+    XXH3_64bits_update(&state, begin + at, count);
+    release(begin + at, count);
+  }
+  return XXH3_64bits_digest(&state);
 }
 
 llvm::Error llmc::writeArtifact(llvm::StringRef path, const ArtifactContents &contents,
@@ -152,7 +181,7 @@ llvm::Error llmc::writeArtifact(llvm::StringRef path, const ArtifactContents &co
   for (auto [i, variant] : llvm::enumerate(contents.variants))
     std::memcpy(base + sections[i + 1].offset, variant.code.data(), variant.code.size());
   for (PlacedSection &section : sections)
-    section.checksum = XXH3_64bits(base + section.offset, section.size);
+    section.checksum = checksumAndRelease(base + section.offset, section.size);
 
   std::string header = buildHeader(contents, weights, sections);
   assert(headerOffset + header.size() <= reserved && "the header grew");

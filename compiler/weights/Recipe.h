@@ -27,6 +27,10 @@ public:
   static llvm::Expected<Recipe> create(llm::WeightOp weight, llvm::ArrayRef<SourceFile> files);
 
   uint64_t bytes() const { return finalBytes; }
+  /// The rows of the source that the recipe reads.
+  llvm::ArrayRef<uint8_t> sourceBytes() const {
+    return {source, rows * sourceEncoding->rowBytes(columns)};
+  }
   uint64_t pieces() const;
   /// Writes piece `i` to its place in the weight's final bytes, which start at `out`.
   void evaluate(uint64_t piece, uint8_t *out) const;

@@ -204,7 +204,7 @@ static llvm::Expected<std::string> linkShared(llvm::StringRef object) {
   if (std::error_code ec = llvm::sys::fs::createTemporaryFile("llmc", "so", out))
     return makeError("cannot create a temporary file: " + ec.message());
   const char *args[] = {"ld.lld", "-shared", "-nostdlib", "--hash-style=gnu", "-z", "noexecstack",
-                        "-s",     "-o",      out.c_str(), in.c_str()};
+                        "-o",     out.c_str(), in.c_str()};
   std::string diagnostics;
   llvm::raw_string_ostream stream(diagnostics);
   lld::Result result = lld::lldMain(args, stream, stream, {{lld::Gnu, &lld::elf::link}});
