@@ -33,8 +33,3 @@ PageBuffer::~PageBuffer() {
   if (base)
     munmap(base, bytes);
 }
-
-void PageBuffer::preferHugePages() const {
-  if (base)
-    madvise(base, bytes, MADV_HUGEPAGE);
-}

@@ -37,9 +37,6 @@ public:
   uint8_t *data() const { return base; }
   size_t size() const { return bytes; }
 
-  /// Asks the kernel to back the buffer with huge pages where it can.
-  void preferHugePages() const;
-
 private:
   uint8_t *base = nullptr;
   size_t bytes = 0;

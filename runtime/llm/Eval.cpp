@@ -47,6 +47,7 @@ private:
   const uint32_t window, first;
   const size_t vocab;
   std::vector<float> referenceLogits; ///< [window - first, vocab]
+  double referenceNll = 0;            ///< of all windows
   std::vector<double> divergences;
   uint64_t agreements = 0;
   EvalResult result;
@@ -71,6 +72,7 @@ Status Evaluation::score(std::span<const int32_t> tokens) {
     LLMC_RETURN_IF_ERROR(
         forScored(*reference, tokens, [&](uint32_t i, std::span<const float> logits) {
           std::copy(logits.begin(), logits.end(), referenceLogits.begin() + (i - first) * vocab);
+          referenceNll += logPartition(logits) - logits[tokens[i]];
         }));
   double nll = 0;
   LLMC_RETURN_IF_ERROR(forScored(session, tokens, [&](uint32_t i, std::span<const float> logits) {
@@ -98,6 +100,7 @@ EvalResult Evaluation::finish() {
     result.meanKl = sum / double(divergences.size());
     result.sameTop = double(agreements) / double(divergences.size());
     result.kl999 = percentile(divergences, 0.999);
+    result.referencePerplexity = std::exp(referenceNll / double(result.tokens));
   }
   return std::move(result);
 }

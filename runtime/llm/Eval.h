@@ -42,6 +42,7 @@ struct EvalResult {
   double meanKl = 0;
   double kl999 = 0;   ///< the 99.9th percentile, interpolated between neighbours
   double sameTop = 0; ///< share of positions with the same most likely token, 0..1
+  double referencePerplexity = 0;
 };
 
 /// Called after each window; returns false to stop early.

@@ -286,20 +286,22 @@ Status detokenize(const Options &options) {
   return {};
 }
 
+/// What would be used; without a model only what depends on the machine.
 Status printConfig(const Options &options) {
-  LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options));
-  const Artifact &artifact = loaded.model->artifact();
   const std::optional<double> quota = cgroupCpuQuota();
-  const Json config = {{"model", artifact.path()},
-                       {"variant", loaded.model->variant().target()->str()},
-                       {"threads", threadsOf(options)},
-                       {"affinity_cpus", affinityCpus().size()},
-                       {"cpu_quota", quota ? Json(*quota) : Json(nullptr)},
-                       {"cpu_features", CpuFeatures::host().toString()},
-                       {"context", options.session.contextLimit
-                                       ? options.session.contextLimit
-                                       : loaded.model->info().context_length()},
-                       {"mapped", artifact.isMapped()}};
+  Json config = {{"threads", threadsOf(options)},
+                 {"affinity_cpus", affinityCpus().size()},
+                 {"cpu_quota", quota ? Json(*quota) : Json(nullptr)},
+                 {"cpu_features", CpuFeatures::host().toString()}};
+  if (!options.model.empty()) {
+    LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options));
+    const Model &model = *loaded.model;
+    config["model"] = model.artifact().path();
+    config["mapped"] = model.artifact().isMapped();
+    config["variant"] = model.variant().target()->str();
+    config["context"] =
+        options.session.contextLimit ? options.session.contextLimit : model.info().context_length();
+  }
   printTable(config, options.json);
   return {};
 }

@@ -89,7 +89,7 @@ void addCommands(CLI::App &app, Options &options) {
       },
       "P,N: measure the speed of P prompt tokens and N generated ones");
   group->add_flag_callback("--print-config", choose(Command::PrintConfig),
-                           "Print what would be used: variant, threads, ...");
+                           "Print what would be used: threads, variant, ...");
   group->require_option(0, 1);
   app.add_option("--repeat", options.repeat, "Runs of --bench (3)")->check(CLI::Range(1, 1000));
   app.add_option("--system", options.system, "The system message of --chat");
@@ -118,8 +118,10 @@ void addGeneration(CLI::App &app, GenerateOptions &generate) {
 
 void addMachine(CLI::App &app, Options &options) {
   auto *group = app.add_option_group("Machine");
-  group->add_option("--threads", options.threads,
-                    "Worker threads (default: the cores this process may use)");
+  group
+      ->add_option("--threads", options.threads,
+                   "Worker threads (default: the cores this process may use)")
+      ->envname("LLMC_THREADS");
   group->add_option("--chunk", options.session.prefillChunk, "Prompt tokens per step");
   group->add_option("--context", options.session.contextLimit,
                     "Context limit, at most what was compiled");
@@ -131,6 +133,8 @@ void addMachine(CLI::App &app, Options &options) {
 /// What is wrong with a well-formed command line; empty if nothing is.
 std::string contradiction(const Options &options) {
   const bool hasText = options.prompt || !options.promptFile.empty();
+  if (options.model.empty() && options.command != Command::PrintConfig)
+    return "name a compiled model: llmc-run MODEL.llmc -p TEXT";
   switch (options.command) {
   case Command::Generate:
   case Command::Logits:
@@ -155,7 +159,7 @@ std::string contradiction(const Options &options) {
 std::optional<int> llmc::run::parseOptions(int argc, char **argv, Options &options) {
   CLI::App app("Runs a model that llmc has compiled.", "llmc-run");
   app.set_help_flag("-h,--help", "Print this help and exit");
-  app.add_option("model", options.model, "The compiled model, MODEL.llmc")->required();
+  app.add_option("model", options.model, "The compiled model, MODEL.llmc");
   addInput(app, options);
   addCommands(app, options);
   addGeneration(app, options.generate);

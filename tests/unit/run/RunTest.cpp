@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/base/Topology.h"
 #include "tests/unit/support/ChainModel.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +36,7 @@ std::string readFile(const std::string &path) {
 Outcome run(const std::string &model, const std::string &arguments) {
   const std::string errors = testing::TempDir() + "llmc-run-test-errors";
   const std::string command =
-      std::string(LLMC_RUN) + " '" + model + "' " + arguments + " 2>" + errors;
+      std::string(LLMC_RUN) + " " + model + " " + arguments + " 2>" + errors;
   std::FILE *pipe = popen(command.c_str(), "r");
   Outcome outcome;
   char buffer[4096];
@@ -140,9 +141,21 @@ TEST_F(Run, BenchAndConfig) {
   const Json config = Json::parse(run(model, "--print-config --json --threads 3").out);
   EXPECT_EQ(config["threads"], 3);
   EXPECT_EQ(config["variant"], "any");
+  const std::string cpu = std::to_string(llmc::rt::affinityCpus().front());
+  // taskset leaves one core; without a model the machine's part is still there.
+  const std::string pinned = testing::TempDir() + "llmc-run-test-pinned";
+  ASSERT_EQ(
+      std::system(("taskset -c " + cpu + " " LLMC_RUN " --print-config --json >" + pinned).c_str()),
+      0);
+  EXPECT_EQ(Json::parse(readFile(pinned))["threads"], 1);
+  ASSERT_EQ(std::system(("LLMC_THREADS=5 " LLMC_RUN " --print-config --json >" + pinned).c_str()),
+            0);
+  EXPECT_EQ(Json::parse(readFile(pinned))["threads"], 5);
+  std::remove(pinned.c_str());
 }
 
 TEST_F(Run, Refusals) {
+  expectRefusal(run("", ""), "MODEL.llmc");
   expectRefusal(run(model, ""), "-p TEXT");
   expectRefusal(run("/no/such.llmc", "-p x"), "/no/such.llmc");
   expectRefusal(run(model, "--tokens 1,x"), "item 2, 'x'");
