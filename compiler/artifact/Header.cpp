@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/artifact/Writer.h"
-#include "llvm/Support/MathExtras.h"
 #include "runtime/schema/llmc_generated.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace llmc;
 using flatbuffers::FlatBufferBuilder;
@@ -96,10 +96,10 @@ private:
       text.insert(text.end(), token.begin(), token.end());
       offsets.push_back(text.size());
     }
-    return fb::CreateTokenizerDirect(
-        fbb, fb::TokenizerKind(t.kind), t.pre.c_str(), &text, &offsets, &t.types, &t.scores,
-        &t.merges, t.bos, t.eos, t.unk, t.pad, &t.endTokens, t.addBos, t.addEos, t.addSpacePrefix,
-        t.ignoreMerges, t.escapeWhitespaces, t.removeExtraWhitespaces);
+    return fb::CreateTokenizerDirect(fbb, fb::TokenizerKind(t.kind), t.pre.c_str(), &text, &offsets,
+                                     &t.types, &t.scores, &t.merges, t.bos, t.eos, t.unk, t.pad,
+                                     &t.endTokens, t.addBos, t.addEos, t.addSpacePrefix,
+                                     t.ignoreMerges, t.escapeWhitespaces, t.removeExtraWhitespaces);
   }
 
   Offset<fb::KvPlan> kvPlan() {

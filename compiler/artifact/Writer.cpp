@@ -7,11 +7,11 @@
 
 #include "compiler/artifact/Writer.h"
 #include "compiler/weights/Recipe.h"
+#include "runtime/schema/Prefix.h"
+#include "runtime/schema/llmc_generated.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Parallel.h"
-#include "runtime/schema/Prefix.h"
-#include "runtime/schema/llmc_generated.h"
 #include <atomic>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -26,9 +26,9 @@ using namespace llmc;
 static constexpr uint64_t kWeightAlignment = 64;
 
 static llvm::Error makeError(llvm::StringRef path, const llvm::Twine &what, int error) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(),
-                                 "cannot write '" + path + "': " + what + ": " +
-                                     std::strerror(error));
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), "cannot write '" + path +
+                                                                     "': " + what + ": " +
+                                                                     std::strerror(error));
 }
 
 namespace {

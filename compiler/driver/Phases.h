@@ -19,8 +19,8 @@
 namespace llmc {
 
 enum class Phase { Import, Fuse, Prune, Quantize, PlanKv, Schedule, Codegen, Emit };
-inline constexpr Phase kPhases[] = {Phase::Import,  Phase::Fuse,     Phase::Prune,   Phase::Quantize,
-                                    Phase::PlanKv,  Phase::Schedule, Phase::Codegen, Phase::Emit};
+inline constexpr Phase kPhases[] = {Phase::Import, Phase::Fuse,     Phase::Prune,   Phase::Quantize,
+                                    Phase::PlanKv, Phase::Schedule, Phase::Codegen, Phase::Emit};
 
 /// "import", "fuse", "prune", "quantize", "plan-kv", "schedule", "codegen", "emit".
 llvm::StringRef phaseName(Phase phase);

@@ -64,9 +64,8 @@ struct PlanBuffers : schedule::impl::PlanBuffersPassBase<PlanBuffers> {
         order.push_back(&life);
     }
     // `lives` is in the program's order, so addresses break ties deterministically.
-    llvm::sort(order, [](Life *a, Life *b) {
-      return a->bytes != b->bytes ? a->bytes > b->bytes : a < b;
-    });
+    llvm::sort(order,
+               [](Life *a, Life *b) { return a->bytes != b->bytes ? a->bytes > b->bytes : a < b; });
 
     int64_t arena = 0;
     SmallVector<Life *> placed; // by offset

@@ -109,9 +109,9 @@ struct Attend {
       Value row0 = e.mul(e.div(t, op.getKvHeads()), block), head = e.rem(t, op.getKvHeads());
       Value count = e.min(e.sub(rows, row0), e.i64(block));
       Value first = visibleChunks(e, e.add(position, row0), op.getWindow()).first;
-      Value last = visibleChunks(e, e.add(position, e.sub(e.add(row0, count), e.i64(1))),
-                                 op.getWindow())
-                       .second;
+      Value last =
+          visibleChunks(e, e.add(position, e.sub(e.add(row0, count), e.i64(1))), op.getWindow())
+              .second;
       e.loop(e.i64(0), e.i64(group), 1, [&](Value g) {
         Value qHead = e.add(e.mul(head, group), g);
         e.loop(e.i64(0), count, 1, [&](Value i) {
@@ -123,23 +123,26 @@ struct Attend {
         e.loop(first, last, 1, [&](Value chunk) {
           e.loop(e.i64(0), count, 1,
                  [&](Value i) { setRange(i, e.add(position, e.add(row0, i)), chunk); });
-          attend(queryAt(row0, qHead), headDim * op.getHeads(), count, head, chunk, partials, bytes);
+          attend(queryAt(row0, qHead), headDim * op.getHeads(), count, head, chunk, partials,
+                 bytes);
           e.loop(e.i64(0), count, 1, [&](Value i) {
             // A row merges the chunks that it sees and no other.
             Type i32 = IntegerType::get(e.context(), 32);
-            Value from = e.load(i32, e.at(lo, e.mul(i, 4))), to = e.load(i32, e.at(hi, e.mul(i, 4)));
+            Value from = e.load(i32, e.at(lo, e.mul(i, 4))),
+                  to = e.load(i32, e.at(hi, e.mul(i, 4)));
             e.branch(e.less(from, to), [&] {
-              Value state = e.at(states, e.mul(i, bytes)), partial = e.at(partials, e.mul(i, bytes));
+              Value state = e.at(states, e.mul(i, bytes)),
+                    partial = e.at(partials, e.mul(i, bytes));
               e.call("uk_attend_merge",
-                     {state, e.at(state, 4), e.at(state, kPartialOutput), partial,
-                      e.at(partial, 4), e.at(partial, kPartialOutput), e.i64(headDim)});
+                     {state, e.at(state, 4), e.at(state, kPartialOutput), partial, e.at(partial, 4),
+                      e.at(partial, kPartialOutput), e.i64(headDim)});
             });
           });
         });
         e.loop(e.i64(0), count, 1, [&](Value i) {
           Value state = e.at(states, e.mul(i, bytes));
-          Value to = e.at(out, e.mul(e.add(e.mul(e.add(row0, i), op.getHeads()), qHead),
-                                     4 * headDim));
+          Value to =
+              e.at(out, e.mul(e.add(e.mul(e.add(row0, i), op.getHeads()), qHead), 4 * headDim));
           e.call("uk_attend_finish",
                  {e.at(state, kPartialOutput), e.at(state, 4), e.i64(headDim), to});
         });

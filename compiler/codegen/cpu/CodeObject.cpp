@@ -7,8 +7,15 @@
 
 #include "compiler/codegen/cpu/CodeObject.h"
 #include "compiler/codegen/cpu/Emitter.h"
-#include "llmc/kernel_abi.h"
 #include "lld/Common/Driver.h"
+#include "llmc/kernel_abi.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Bitcode/BitcodeReader.h"
@@ -26,14 +33,6 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
-#include "mlir/Conversion/Passes.h"
-#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
-#include "mlir/Pass/PassManager.h"
-#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Export.h"
-#include "mlir/Transforms/Passes.h"
-
 
 LLD_HAS_DRIVER(elf)
 
@@ -123,29 +122,28 @@ static void addQuery(llvm::Module &module, llvm::ArrayRef<std::string> kernels) 
   for (const std::string &name : kernels)
     functions.push_back(module.getFunction(name));
   auto *arrayType = llvm::ArrayType::get(pointer, functions.size());
-  auto *array = new llvm::GlobalVariable(module, arrayType, true,
-                                         llvm::GlobalValue::InternalLinkage,
-                                         llvm::ConstantArray::get(arrayType, functions), "kernels");
+  auto *array =
+      new llvm::GlobalVariable(module, arrayType, true, llvm::GlobalValue::InternalLinkage,
+                               llvm::ConstantArray::get(arrayType, functions), "kernels");
   auto *tableType = llvm::StructType::get(i32, i32, pointer);
   auto *table = new llvm::GlobalVariable(
       module, tableType, true, llvm::GlobalValue::InternalLinkage,
-      llvm::ConstantStruct::get(tableType,
-                                {llvm::ConstantInt::get(i32, LLMC_KERNEL_ABI_VERSION),
-                                 llvm::ConstantInt::get(i32, functions.size()), array}),
+      llvm::ConstantStruct::get(tableType, {llvm::ConstantInt::get(i32, LLMC_KERNEL_ABI_VERSION),
+                                            llvm::ConstantInt::get(i32, functions.size()), array}),
       "library");
-  auto *query = llvm::Function::Create(llvm::FunctionType::get(pointer, {i32}, false),
-                                       llvm::GlobalValue::ExternalLinkage, LLMC_QUERY_SYMBOL,
-                                       module);
+  auto *query =
+      llvm::Function::Create(llvm::FunctionType::get(pointer, {i32}, false),
+                             llvm::GlobalValue::ExternalLinkage, LLMC_QUERY_SYMBOL, module);
   llvm::IRBuilder<> builder(llvm::BasicBlock::Create(ctx, "", query));
-  llvm::Value *same = builder.CreateICmpEQ(query->getArg(0),
-                                           llvm::ConstantInt::get(i32, LLMC_KERNEL_ABI_VERSION));
+  llvm::Value *same =
+      builder.CreateICmpEQ(query->getArg(0), llvm::ConstantInt::get(i32, LLMC_KERNEL_ABI_VERSION));
   builder.CreateRet(
       builder.CreateSelect(same, table, llvm::ConstantPointerNull::get(builder.getPtrTy())));
 }
 
 static llvm::Error linkUkernels(llvm::Module &module, const UkernelIsa &isa) {
-  auto ukernels = llvm::parseBitcodeFile(llvm::MemoryBufferRef(isa.bitcode, "ukernels"),
-                                         module.getContext());
+  auto ukernels =
+      llvm::parseBitcodeFile(llvm::MemoryBufferRef(isa.bitcode, "ukernels"), module.getContext());
   if (!ukernels)
     return ukernels.takeError();
   if (llvm::Linker::linkModules(module, std::move(*ukernels), llvm::Linker::LinkOnlyNeeded))
@@ -203,8 +201,8 @@ static llvm::Expected<std::string> linkShared(llvm::StringRef object) {
   llvm::raw_fd_ostream(fd, true) << object;
   if (std::error_code ec = llvm::sys::fs::createTemporaryFile("llmc", "so", out))
     return makeError("cannot create a temporary file: " + ec.message());
-  const char *args[] = {"ld.lld", "-shared", "-nostdlib", "--hash-style=gnu", "-z", "noexecstack",
-                        "-o",     out.c_str(), in.c_str()};
+  const char *args[] = {"ld.lld",      "-shared", "-nostdlib", "--hash-style=gnu", "-z",
+                        "noexecstack", "-o",      out.c_str(), in.c_str()};
   std::string diagnostics;
   llvm::raw_string_ostream stream(diagnostics);
   lld::Result result = lld::lldMain(args, stream, stream, {{lld::Gnu, &lld::elf::link}});
@@ -237,7 +235,8 @@ llvm::Expected<CodeObject> cpu::buildCodeObject(ModuleOp scheduled, const Ukerne
     return error;
 
   llvm::LLVMContext context;
-  std::unique_ptr<llvm::Module> module = mlir::translateModuleToLLVMIR(*kernels, context, "kernels");
+  std::unique_ptr<llvm::Module> module =
+      mlir::translateModuleToLLVMIR(*kernels, context, "kernels");
   if (!module)
     return makeError("translation of kernels to LLVM IR failed");
   llvm::InitializeAllTargetInfos();

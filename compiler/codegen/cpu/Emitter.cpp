@@ -12,8 +12,7 @@ using namespace mlir;
 using namespace llmc;
 using namespace llmc::cpu;
 
-Emitter::Emitter(ModuleOp module)
-    : module(module), builder(module.getLoc(), module.getContext()) {}
+Emitter::Emitter(ModuleOp module) : module(module), builder(module.getLoc(), module.getContext()) {}
 
 Type Emitter::pointerType() { return LLVM::LLVMPointerType::get(context()); }
 
@@ -148,36 +147,34 @@ static int64_t ukAct(sched::ActKind act) {
 void Emitter::matmul(const PackedMatrix &matrix, sched::ActKind act, Value panel, Value records,
                      Value rows, Value out, int64_t outStride) {
   Type pointer = pointerType();
-  func::FuncOp callee = instance(
-      instanceName("matmul", matrix, act, outStride),
-      {pointer, pointer, builder.getI32Type(), pointer}, [&](auto args) {
-        SmallVector<Value> values{args[0],
-                                  args[1],
-                                  i64(recordBytes(act, matrix.columns)),
-                                  args[2],
-                                  i64(matrix.columns),
-                                  i32(ukAct(act))};
-        for (int32_t field : kernelFormatArgs(*matrix.encoding))
-          values.push_back(i32(field));
-        values.append({args[3], i64(outStride)});
-        call("uk_matmul", values);
-      });
+  func::FuncOp callee = instance(instanceName("matmul", matrix, act, outStride),
+                                 {pointer, pointer, builder.getI32Type(), pointer}, [&](auto args) {
+                                   SmallVector<Value> values{args[0],
+                                                             args[1],
+                                                             i64(recordBytes(act, matrix.columns)),
+                                                             args[2],
+                                                             i64(matrix.columns),
+                                                             i32(ukAct(act))};
+                                   for (int32_t field : kernelFormatArgs(*matrix.encoding))
+                                     values.push_back(i32(field));
+                                   values.append({args[3], i64(outStride)});
+                                   call("uk_matmul", values);
+                                 });
   func::CallOp::create(builder, callee, ValueRange{panel, records, toI32(rows), out});
 }
 
 void Emitter::gemv(const PackedMatrix &matrix, sched::ActKind act, Value panel, Value panels,
                    Value record, Value out) {
   Type pointer = pointerType();
-  func::FuncOp callee =
-      instance(instanceName("gemv", matrix, act, 0),
-               {pointer, builder.getI32Type(), pointer, pointer}, [&](auto args) {
-                 SmallVector<Value> values{args[0], args[1], args[2], i64(matrix.columns),
-                                           i32(ukAct(act))};
-                 for (int32_t field : kernelFormatArgs(*matrix.encoding))
-                   values.push_back(i32(field));
-                 values.push_back(args[3]);
-                 call("uk_gemv", values);
-               });
+  func::FuncOp callee = instance(instanceName("gemv", matrix, act, 0),
+                                 {pointer, builder.getI32Type(), pointer, pointer}, [&](auto args) {
+                                   SmallVector<Value> values{args[0], args[1], args[2],
+                                                             i64(matrix.columns), i32(ukAct(act))};
+                                   for (int32_t field : kernelFormatArgs(*matrix.encoding))
+                                     values.push_back(i32(field));
+                                   values.push_back(args[3]);
+                                   call("uk_gemv", values);
+                                 });
   func::CallOp::create(builder, callee, ValueRange{panel, toI32(panels), record, out});
 }
 

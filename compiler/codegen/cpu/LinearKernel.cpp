@@ -35,8 +35,8 @@ static void mergePartials(Emitter &e, const InputSpec &input, Value partials, Va
   Value base = visibleChunks(e, position, input.mergeWindow).first;
   auto [first, last] = visibleChunks(e, e.add(position, row), input.mergeWindow);
   e.loop(e.i64(0), e.i64(input.mergeHeads), 1, [&](Value head) {
-    Value slots = e.at(partials, e.mul(e.add(e.mul(row, input.mergeHeads), head),
-                                       input.mergeChunks * bytes));
+    Value slots =
+        e.at(partials, e.mul(e.add(e.mul(row, input.mergeHeads), head), input.mergeChunks * bytes));
     Value l = e.at(state, 4), o = e.at(state, kPartialOutput);
     Value negInf = e.f32(-std::numeric_limits<float>::infinity()), zero = e.f32(0);
     e.store(negInf, state);
@@ -189,10 +189,10 @@ static void emitSegment(Emitter &e, const Records &records, ActKind act, const P
 void cpu::emitKernel(Emitter &e, LinearKernelOp op) {
   int64_t columns = op.getFeatures();
   ActKind act = op.getAct();
-  Records records = emitPrologue(e, {columns, act, op.getPrologue(), op.getNormAttr(),
-                                     op.getOutRows(), int64_t(op.getMaxRows()),
-                                     int64_t(op.getMergeHeads()), int64_t(op.getMergeWindow()),
-                                     int64_t(op.getMergeChunks())});
+  Records records =
+      emitPrologue(e, {columns, act, op.getPrologue(), op.getNormAttr(), op.getOutRows(),
+                       int64_t(op.getMaxRows()), int64_t(op.getMergeHeads()),
+                       int64_t(op.getMergeWindow()), int64_t(op.getMergeChunks())});
   struct Segment {
     PackedMatrix matrix;
     Value weight, bias;

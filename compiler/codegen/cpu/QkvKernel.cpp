@@ -69,14 +69,14 @@ void cpu::emitKernel(Emitter &e, QkvKernelOp op) {
       e.call("uk_rope", {y, e.at(ropeRows, e.mul(m, 8 * pairs)), e.i64(2 * pairs),
                          e.i32(op.getRopeKind() == llm::RopeKind::Interleaved)});
     if (i == 0) {
-      Value to = e.at(query, e.add(e.mul(m, 4 * headDim * op.getHeads()), e.mul(head, 4 * headDim)));
+      Value to =
+          e.at(query, e.add(e.mul(m, 4 * headDim * op.getHeads()), e.mul(head, 4 * headDim)));
       e.call("uk_scale", {y, e.f32(1), e.i64(headDim), to});
       return;
     }
     Value slot = e.rem(e.add(position, m), op.getCapacity());
     Value cache = e.at(i == 1 ? keys : values, e.mul(head, headBytes));
-    e.call(i == 1 ? "uk_k_store" : "uk_v_store",
-           {y, e.i64(headDim), slot, e.i32(kvF32), cache});
+    e.call(i == 1 ? "uk_k_store" : "uk_v_store", {y, e.i64(headDim), slot, e.i32(kvF32), cache});
   };
 
   int64_t first = 0, headPanels = headDim / kPanelRows;

@@ -18,8 +18,7 @@ void cpu::emitKernel(Emitter &e, EmbedKernelOp op) {
   Value weight = e.nextBinding(), out = e.nextBinding(), tokens = e.stepTokens();
   float scale = op.getScale().convertToFloat();
   e.loop(e.tileBegin(), e.tileEnd(), 1, [&](Value row) {
-    Value token =
-        e.toI64(e.load(IntegerType::get(e.context(), 32), e.at(tokens, e.mul(row, 4))));
+    Value token = e.toI64(e.load(IntegerType::get(e.context(), 32), e.at(tokens, e.mul(row, 4))));
     Value to = e.at(out, e.mul(row, 4 * features));
     SmallVector<Value> args{weight, token, e.i64(features)};
     for (int32_t field : kernelFormatArgs(*table.encoding))
@@ -42,9 +41,9 @@ void cpu::emitKernel(Emitter &e, RopeTableKernelOp op) {
   });
   Value position = e.stepPosition();
   e.loop(e.tileBegin(), e.tileEnd(), 1, [&](Value row) {
-    e.call("uk_rope_table", {e.toI32(e.add(position, row)), freqs, e.i64(pairs),
-                             e.f32(op.getMscale().convertToFloat()),
-                             e.at(out, e.mul(row, 8 * pairs))});
+    e.call("uk_rope_table",
+           {e.toI32(e.add(position, row)), freqs, e.i64(pairs),
+            e.f32(op.getMscale().convertToFloat()), e.at(out, e.mul(row, 8 * pairs))});
   });
 }
 
@@ -73,7 +72,8 @@ void cpu::emitKernel(Emitter &e, RowKernelOp op) {
   Value n = e.i64(features);
   float factor = op.getFactor().convertToFloat();
   RowFn fn = op.getFn();
-  bool binary = fn == RowFn::Add || fn == RowFn::Glu || fn == RowFn::NormAdd || fn == RowFn::KvAppend;
+  bool binary =
+      fn == RowFn::Add || fn == RowFn::Glu || fn == RowFn::NormAdd || fn == RowFn::KvAppend;
 
   Value x = e.nextBinding();
   Value y = binary ? e.nextBinding() : Value();
@@ -96,8 +96,7 @@ void cpu::emitKernel(Emitter &e, RowKernelOp op) {
     Value a = row(x, e.add(begin, m)), to = fn == RowFn::KvAppend ? Value() : row(out, m);
     Value b = y ? row(y, m) : Value();
     auto parts = [&](function_ref<void(Value, Value)> body) {
-      e.loop(e.i64(0), e.i64(groups), 1,
-             [&](Value group) { body(group, e.mul(group, 4 * part)); });
+      e.loop(e.i64(0), e.i64(groups), 1, [&](Value group) { body(group, e.mul(group, 4 * part)); });
     };
     switch (fn) {
     case RowFn::Norm:
