@@ -18,4 +18,7 @@ config.environment["PATH"] = os.pathsep.join(tools + [config.environment["PATH"]
 # %make-model OUT.gguf [key=value...]: a tiny random model (tests/make_model.py).
 make_model = os.path.join(config.test_source_root, "make_model.py")
 config.substitutions.append(("%make-model", "'%s' '%s'" % (sys.executable, make_model)))
+# %extract-code IN.llmc PREFIX: the code objects of an artifact, PREFIX.0.so and so on.
+extract_code = os.path.join(config.test_source_root, "extract_code.py")
+config.substitutions.append(("%extract-code", "'%s' '%s'" % (sys.executable, extract_code)))
 config.substitutions.append(("%python", "'%s'" % sys.executable))

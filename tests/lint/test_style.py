@@ -21,7 +21,8 @@ class Style(unittest.TestCase):
         suffixes = (*repository.CXX, ".td", ".fbs", ".py", ".sh", ".txt", ".cmake", ".in", ".json",
                     ".md", ".mlir", ".test")
         return [p for p in repository.files(*suffixes)
-                if not str(p).startswith("tests/data/") and "corpus" not in p.parts
+                if not str(p).startswith(("tests/data/", "docs/dialects/", "docs/passes/"))
+                and "corpus" not in p.parts
                 and not (p.suffix == ".json" and p.parts[0] == "tests")]
 
     def test_banners(self):
