@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontends/common/ImportError.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llmc;
@@ -35,5 +36,11 @@ std::string llmc::quoted(StringRef name) {
   os << '\'';
   os.write_escaped(name.take_front(kLongest));
   os << (name.size() > kLongest ? "...'" : "'");
+  return text;
+}
+
+std::string llmc::numberText(double value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", value);
   return text;
 }

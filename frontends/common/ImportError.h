@@ -50,6 +50,9 @@ llvm::Error unsupported(llvm::StringRef file, const llvm::Twine &message);
 /// escaped, long names are shortened.
 std::string quoted(llvm::StringRef name);
 
+/// A number with up to six significant digits.
+std::string numberText(double value);
+
 } // namespace llmc
 
 #endif // LLMC_FRONTENDS_COMMON_IMPORTERROR_H

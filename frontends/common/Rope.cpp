@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontends/common/Rope.h"
-#include "llvm/Support/Format.h"
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -50,16 +49,12 @@ RopeTable llmc::computeRope(const RopeParameters &p) {
   return table;
 }
 
-std::string llmc::describeRopeTables(mlir::ModuleOp module) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
+std::vector<RopeSummary> llmc::summarizeRope(mlir::ModuleOp module) {
+  std::vector<RopeSummary> summaries;
   for (auto table : module.getOps<llm::RopeTableOp>()) {
     llvm::ArrayRef<float> f = table.getInvFreq();
-    os << table.getSymName() << ": " << llm::stringifyRopeKind(table.getKind()) << ", "
-       << 2 * f.size() << " features, attention scale "
-       << llvm::format("%.6f", double(table.getMscale().convertToFloat()))
-       << ", inverse frequencies " << llvm::format("%.4e", double(f.front())) << " to "
-       << llvm::format("%.4e", double(f.back())) << "\n";
+    summaries.push_back({table.getSymName().str(), llm::stringifyRopeKind(table.getKind()).str(),
+                         2 * f.size(), table.getMscale().convertToFloat(), f.front(), f.back()});
   }
-  return text;
+  return summaries;
 }

@@ -24,6 +24,7 @@
 
 #include "compiler/ir/Llm.h"
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace llmc {
@@ -58,9 +59,15 @@ struct RopeTable {
 
 RopeTable computeRope(const RopeParameters &parameters);
 
-/// One line per llm.rope_table of the module, for `llmc inspect --rope`: its name, layout,
-/// rotated features, attention scale, first and last inverse frequency.
-std::string describeRopeTables(mlir::ModuleOp module);
+/// What `llmc inspect --rope` shows of an llm.rope_table.
+struct RopeSummary {
+  std::string name, layout;
+  size_t features; ///< of a head, that are rotated
+  double attentionScale;
+  double firstInvFreq, lastInvFreq;
+};
+
+std::vector<RopeSummary> summarizeRope(mlir::ModuleOp module);
 
 } // namespace llmc
 

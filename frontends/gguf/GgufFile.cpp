@@ -40,8 +40,6 @@ template <typename T> T load(StringRef bytes, uint64_t index) {
 }
 } // namespace
 
-StringRef gguf::valueTypeName(ValueType type) { return info(type).name; }
-
 std::optional<int64_t> MetaValue::asSigned(uint64_t i) const {
   if (i >= count)
     return std::nullopt;

@@ -60,6 +60,7 @@
 
 namespace llmc::gguf {
 
+/// Numbered from 0 as in the file.
 enum class ValueType : uint32_t {
   U8,
   I8,
@@ -73,11 +74,9 @@ enum class ValueType : uint32_t {
   Array,
   U64,
   I64,
-  F64 // clang-format: keep
+  F64
 };
 inline constexpr uint32_t kValueTypes = 13;
-
-llvm::StringRef valueTypeName(ValueType type);
 
 /// A metadata value; views into the mapped file.
 struct MetaValue {

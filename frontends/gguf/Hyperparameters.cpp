@@ -8,7 +8,6 @@
 #include "frontends/gguf/Hyperparameters.h"
 #include "frontends/common/ImportError.h"
 #include "frontends/gguf/MetadataReader.h"
-#include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 
 using namespace llmc;
@@ -22,8 +21,6 @@ namespace {
 
 /// Larger heads than any model has; bounds the size of rope tables.
 constexpr uint64_t kLargestHead = 4096;
-
-std::string text(double value) { return llvm::formatv("{0}", value).str(); }
 
 class Reader {
 public:
@@ -67,7 +64,7 @@ void Reader::refuseUnsupported() {
   };
   for (const Feature &feature : kFeatures)
     if (double value = keys.number(feature.key, feature.neutral); value != feature.neutral)
-      cannot(keys.fullKey(feature.key) + " is " + text(value) + ": " + feature.what +
+      cannot(keys.fullKey(feature.key) + " is " + numberText(value) + ": " + feature.what +
              " are unsupported");
   if (!keys.flag("%.attention.causal", true))
     cannot("attention.causal is false: only causal models are supported");
@@ -187,7 +184,7 @@ void Reader::readRope() {
     return bad(keys.fullKey("%.rope.dimension_count") + " is " + Twine(rope.dims) +
                "; an even number up to the head's " + Twine(h.headDim) + " features is expected");
   if (!(rope.base > 1))
-    return bad(keys.fullKey("%.rope.freq_base") + " is " + text(rope.base) +
+    return bad(keys.fullKey("%.rope.freq_base") + " is " + numberText(rope.base) +
                "; more than 1 is expected");
 
   RopeScaling &scaling = rope.scaling;
@@ -205,8 +202,9 @@ void Reader::readRope() {
   else if (type != "none")
     return cannot(keys.fullKey("%.rope.scaling.type") + " is " + quoted(type) +
                   "; none, linear, yarn and longrope are supported");
-  h.ropeNote = scaling.kind == RopeScaling::Kind::None ? "unscaled"
-                                                       : type + ", factor " + text(scaling.factor);
+  h.ropeNote = scaling.kind == RopeScaling::Kind::None
+                   ? "unscaled"
+                   : type + ", factor " + numberText(scaling.factor);
 
   // Converters write a model's explicit attention factor as yarn_attn_factor; it replaces the rule.
   if (const char *key = "%.rope.scaling.attn_factor"; keys.find(key))

@@ -10,7 +10,6 @@
 #include "frontends/gguf/GgufSet.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 #include <numeric>
 
 using namespace llmc;
@@ -18,19 +17,19 @@ using namespace llmc::gguf;
 using llvm::StringRef;
 
 /// Element i as text; numbers only.
-static std::string numberText(const MetaValue &value, uint64_t i) {
+static std::string elementText(const MetaValue &value, uint64_t i) {
   if (value.type == ValueType::Bool)
     return *value.asBool(i) ? "true" : "false";
   if (std::optional<int64_t> number = value.asSigned(i))
     return std::to_string(*number);
-  return llvm::formatv("{0}", value.asNumber(i).value_or(0)).str();
+  return numberText(value.asNumber(i).value_or(0));
 }
 
 static std::string valueText(const MetaValue &value) {
   if (std::optional<StringRef> text = value.asString())
     return quoted(*text);
   if (!value.isArray)
-    return numberText(value, 0);
+    return elementText(value, 0);
   constexpr uint64_t kShown = 8;
   std::vector<std::string> items;
   if (value.type == ValueType::String)
@@ -40,7 +39,7 @@ static std::string valueText(const MetaValue &value) {
     });
   else
     for (uint64_t i = 0; i < std::min(value.count, kShown); ++i)
-      items.push_back(numberText(value, i));
+      items.push_back(elementText(value, i));
   return "[" + llvm::join(items, ", ") + (value.count > kShown ? ", ...]" : "]");
 }
 

@@ -393,6 +393,13 @@ def variants():
         "rope-yarn4": yarn(), "rope-llama3": llama3,
         "rope-yarn4-explicit": yarn(rope__scaling__yarn_attn_factor=1.0),
         "rope-yarn4-log": yarn(rope__scaling__yarn_log_multiplier=1.0),
+        "longrope": random_model(rope__scaling__original_context_length=64,
+                                 rope__scaling__attn_factor=1.5)
+        .add("rope_factors_short.weight", (8,), [1.0] * 8)
+        .add("rope_factors_long.weight", (8,), [4.0] * 8),
+        "temperature": random_model(arch="mistral3", attention__temperature_scale=0.1,
+                                    rope__scaling__original_context_length=64),
+        "mixture": random_model(expert_count=8),
         "rope-unknown": random_model(rope__scaling__type="no-such"),
         "pre-unknown": no_pre,
         "pre-qwen2": random_model(vocabulary=256, tokenizer=bpe_vocabulary(pre="qwen2")),

@@ -86,7 +86,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (model->module) {
     CHECK(mlir::succeeded(mlir::verify(*model->module)));
     checkWeights(*model);
-    (void)describeRopeTables(*model->module);
+    (void)summarizeRope(*model->module);
   }
   return 0;
 }

@@ -104,6 +104,11 @@ TEST(GgufFile, ListsMetadataAndTensors) {
   EXPECT_EQ(listing->metadata[0].key, "general.architecture");
   EXPECT_EQ(listing->metadata[0].type, "string");
   EXPECT_EQ(listing->metadata[0].value, "'llama'");
+  auto epsilon = llvm::find_if(listing->metadata, [](const GgufListing::Metadata &entry) {
+    return entry.key == "llama.attention.layer_norm_rms_epsilon";
+  });
+  ASSERT_NE(epsilon, listing->metadata.end());
+  EXPECT_EQ(epsilon->value, "1e-05");
   EXPECT_EQ(listing->tensors[0].name, "token_embd.weight");
   EXPECT_EQ(listing->tensors[0].encoding, "q4_k");
   EXPECT_EQ(listing->tensors[0].shape, (std::vector<uint64_t>{256, 256}));

@@ -50,16 +50,15 @@ TEST(Import, RopeFactorsDivideFrequencies) {
   EXPECT_EQ(halved, logitsOf("rope-linear2"));
 }
 
-TEST(Import, RopeScalingIsPrinted) {
-  auto describe = [](const std::string &name) {
+TEST(Import, RopeScaling) {
+  auto rope = [](const std::string &name) {
     TestModel model(fixture(name + ".gguf"));
-    return describeRopeTables(*model.model.module);
+    return summarizeRope(*model.model.module).at(0);
   };
-  EXPECT_NE(describe("rope-yarn4").find("attention scale 1.138629"), std::string::npos);
-  EXPECT_NE(describe("rope-yarn4-explicit").find("attention scale 1.000000"), std::string::npos);
-  EXPECT_NE(describe("rope-yarn4-log").find("attention scale 1.000000"), std::string::npos);
-  EXPECT_NE(describe("rope-llama3").find("to 9.4183e-08"), std::string::npos)
-      << describe("rope-llama3");
+  EXPECT_NEAR(rope("rope-yarn4").attentionScale, 1.138629, 5e-7);
+  EXPECT_EQ(rope("rope-yarn4-explicit").attentionScale, 1.0);
+  EXPECT_EQ(rope("rope-yarn4-log").attentionScale, 1.0);
+  EXPECT_NEAR(rope("rope-llama3").lastInvFreq, 9.4183e-08, 5e-13);
 
   mlir::MLIRContext context;
   auto unknown = importGguf(fixture("rope-unknown.gguf"), context, {});
@@ -67,6 +66,34 @@ TEST(Import, RopeScalingIsPrinted) {
   Refusal refusal = refusalOf(unknown.takeError());
   EXPECT_EQ(refusal.kind, ImportError::Kind::Unsupported);
   EXPECT_NE(refusal.message.find("'no-such'"), std::string::npos) << refusal.message;
+}
+
+TEST(Import, LongRopeFactorsFollowTheContextAskedFor) {
+  auto rope = [](uint64_t context) {
+    GgufImportOptions options;
+    options.context = context;
+    TestModel model(fixture("longrope.gguf"), options);
+    return summarizeRope(*model.model.module).at(0);
+  };
+  EXPECT_EQ(rope(64).firstInvFreq, 1.0);
+  EXPECT_EQ(rope(65).firstInvFreq, 0.25);
+  EXPECT_EQ(rope(0).firstInvFreq, 0.25); // the file's 256 positions
+  EXPECT_EQ(rope(64).attentionScale, 1.5);
+}
+
+TEST(Import, AttentionTemperatureLimitsTheContext) {
+  TestModel model(fixture("temperature.gguf"));
+  auto length = (*model.model.module)->getAttrOfType<mlir::IntegerAttr>("llm.context_length");
+  EXPECT_EQ(length.getInt(), 64);
+}
+
+TEST(Import, RefusesWhatChangesTheComputation) {
+  mlir::MLIRContext context;
+  auto mixture = importGguf(fixture("mixture.gguf"), context, {});
+  ASSERT_FALSE(bool(mixture));
+  Refusal refusal = refusalOf(mixture.takeError());
+  EXPECT_EQ(refusal.kind, ImportError::Kind::Unsupported);
+  EXPECT_NE(refusal.message.find("llama.expert_count is 8"), std::string::npos) << refusal.message;
 }
 
 TEST(Import, ChainModelFollowsItsChain) {
