@@ -88,6 +88,7 @@ unit release
 [ -z "$fast" ] || finish
 
 step "end to end"
+tools/fetch-models.sh || echo "no models: the tests that need them are skipped"
 python e2e tests/e2e
 step "runtime without LLVM"
 check "build of the runtime alone" build runtime && unit runtime
