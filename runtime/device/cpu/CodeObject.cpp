@@ -19,66 +19,54 @@ using namespace llmc::rt;
 
 namespace {
 
-/// A nameless file that dlopen can read through its descriptor.
-struct ImageFile {
-  int fd = -1;
-  std::string path;
-  bool temporary = false;
-
-  ~ImageFile() {
-    if (temporary)
-      unlink(path.c_str());
-    if (fd >= 0)
-      close(fd);
-  }
-
-  Status create(std::span<const uint8_t> image, bool inMemory);
-};
-
-Status ImageFile::create(std::span<const uint8_t> image, bool inMemory) {
-  if (inMemory) {
-    fd = memfd_create("llmc-code", MFD_CLOEXEC);
-    path = "/proc/self/fd/" + std::to_string(fd);
-  } else {
-    const char *folder = std::getenv("TMPDIR");
-    path = std::string(folder && *folder ? folder : "/tmp") + "/llmc-code-XXXXXX";
-    fd = mkostemp(path.data(), O_CLOEXEC);
-    temporary = fd >= 0;
-  }
-  if (fd < 0)
-    return Status(StatusCode::ResourceExhausted,
-                  std::string("cannot create ") + path + ": " + std::strerror(errno));
-  for (size_t done = 0; done < image.size();) {
-    ssize_t put = write(fd, image.data() + done, image.size() - done);
-    if (put < 0 && errno != EINTR)
-      return Status(StatusCode::ResourceExhausted,
-                    std::string("cannot write ") + path + ": " + std::strerror(errno));
-    done += put < 0 ? 0 : static_cast<size_t>(put);
-  }
-  return {};
+Status failure(const char *action, const std::string &path) {
+  return Status(StatusCode::ResourceExhausted,
+                std::string("cannot ") + action + " " + path + ": " + std::strerror(errno));
 }
 
-StatusOr<void *> openImage(std::span<const uint8_t> image, bool inMemory) {
-  ImageFile file;
-  LLMC_RETURN_IF_ERROR(file.create(image, inMemory));
-  if (void *handle = dlopen(file.path.c_str(), RTLD_NOW | RTLD_LOCAL))
-    return handle;
-  return internalError(dlerror());
+bool writeAll(int fd, std::span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = write(fd, bytes.data(), bytes.size());
+    if (put < 0 && errno != EINTR)
+      return false;
+    bytes = bytes.subspan(put < 0 ? 0 : static_cast<size_t>(put));
+  }
+  return true;
+}
+
+std::string temporaryTemplate() {
+  const char *folder = std::getenv("TMPDIR");
+  return std::string(folder && *folder ? folder : "/tmp") + "/llmc-code-XXXXXX";
 }
 
 } // namespace
 
+Status CodeObject::open(std::span<const uint8_t> image, bool inMemory) {
+  std::string path = inMemory ? "memory" : temporaryTemplate();
+  file = inMemory ? memfd_create("llmc-code", MFD_CLOEXEC) : mkostemp(path.data(), O_CLOEXEC);
+  if (file < 0)
+    return failure("create", path);
+  if (inMemory)
+    path = "/proc/self/fd/" + std::to_string(file);
+  Status status;
+  if (!writeAll(file, image))
+    status = failure("write", path);
+  else if (!(handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)))
+    status = internalError(dlerror());
+  if (!inMemory)
+    unlink(path.c_str());
+  return status;
+}
+
 StatusOr<CodeObject> CodeObject::load(std::span<const uint8_t> image, size_t kernelCount,
                                       const std::string &name) {
-  // A sandbox without memfd_create or /proc still has a temporary folder.
-  StatusOr<void *> handle = openImage(image, /*inMemory=*/true);
-  if (!handle.ok())
-    handle = openImage(image, /*inMemory=*/false);
-  if (!handle.ok())
-    return corrupt("cannot load " + name + ": " + handle.status().message());
-
   CodeObject code;
-  code.handle = handle.value();
+  if (Status status = code.open(image, /*inMemory=*/true); !status.ok()) {
+    // A sandbox without memfd_create or /proc still has a temporary folder.
+    code = CodeObject();
+    if (status = code.open(image, /*inMemory=*/false); !status.ok())
+      return corrupt("cannot load " + name + ": " + status.message());
+  }
   auto query = reinterpret_cast<llmc_query_fn_t>(dlsym(code.handle, LLMC_QUERY_SYMBOL));
   if (!query)
     return corrupt(name + " does not export " LLMC_QUERY_SYMBOL);
@@ -99,4 +87,6 @@ StatusOr<CodeObject> CodeObject::load(std::span<const uint8_t> image, size_t ker
 CodeObject::~CodeObject() {
   if (handle)
     dlclose(handle);
+  if (file >= 0)
+    close(file);
 }

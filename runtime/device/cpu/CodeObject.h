@@ -28,9 +28,11 @@ public:
                                    const std::string &name);
 
   CodeObject(CodeObject &&other) noexcept
-      : handle(std::exchange(other.handle, nullptr)), table(std::exchange(other.table, {})) {}
+      : handle(std::exchange(other.handle, nullptr)), file(std::exchange(other.file, -1)),
+        table(std::exchange(other.table, {})) {}
   CodeObject &operator=(CodeObject &&other) noexcept {
     std::swap(handle, other.handle);
+    std::swap(file, other.file);
     std::swap(table, other.table);
     return *this;
   }
@@ -39,7 +41,12 @@ public:
   std::span<const llmc_kernel_fn_t> kernels() const { return table; }
 
 private:
+  /// Loads the image from a file in memory or, where that cannot be had, a temporary one.
+  Status open(std::span<const uint8_t> image, bool inMemory);
+
   void *handle = nullptr;
+  /// Stays open: the loader takes equal paths for the same object, and the path has this number.
+  int file = -1;
   std::span<const llmc_kernel_fn_t> table;
 };
 

@@ -121,6 +121,13 @@ TEST(Model, CodeMustHoldTheKernels) {
   EXPECT_TRUE(has(Model::load(chain.write()).status().message(), "holds 3 kernels"));
 }
 
+TEST(Model, TwoModelsKeepTheirOwnCode) {
+  auto one = Model::load(ChainModel::counting(20).write());
+  auto two = Model::load(ChainModel::counting(30).write());
+  ASSERT_TRUE(one.ok() && two.ok());
+  EXPECT_NE(one.value()->code().kernels()[0], two.value()->code().kernels()[0]);
+}
+
 TEST(Model, PicksTheFirstVariantThatRuns) {
   ChainModel chain = ChainModel::counting(20);
   chain.variants = {{"best", {"avx2", "avx512vnni"}}, {"middle", {"avx2"}}, {"least", {}}};
