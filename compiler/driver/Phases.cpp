@@ -105,7 +105,7 @@ void llmc::registerLlmcPasses() {
   mlir::registerCSEPass();
   for (Phase phase : {Phase::Fuse, Phase::PlanKv, Phase::Schedule})
     mlir::PassPipelineRegistration<PhaseOptions>(
-        ("llmc-" + phaseName(phase)).str(), ("the passes of phase " + phaseName(phase)).str(),
+        ("llmc-phase-" + phaseName(phase)).str(), ("the passes of phase " + phaseName(phase)).str(),
         [phase](mlir::OpPassManager &pm, const PhaseOptions &o) {
           buildPhasePipeline(pm, phase, {o.f32, o.context, o.prefillRows, o.verifyRows});
         });

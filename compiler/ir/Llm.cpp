@@ -94,8 +94,6 @@ LogicalResult WeightOp::verify() {
   for (int64_t dim : getShape())
     if (dim <= 0)
       return emitOpError("has a dimension of ") << dim;
-  if (getFile() < 0 || getOffset() < 0)
-    return emitOpError("has a negative source file or offset");
   WeightState state{SmallVector<int64_t>(getShape()), getEncoding()};
   for (auto [i, step] : llvm::enumerate(getRecipe())) {
     if (i > 0 && isa<PackAttr>(getRecipe()[i - 1]))
@@ -116,13 +114,9 @@ void WeightOp::appendStep(Attribute step) {
 }
 
 LogicalResult KvOp::verify() {
-  if (getHeads() <= 0 || getHeadDim() <= 0)
-    return emitOpError("needs at least one head and one feature per head");
   if (getEncoding() != "f16" && getEncoding() != "f32")
     return emitOpError("has encoding '") << getEncoding() << "'; f16 or f32 expected";
-  if (getWindow() < 0)
-    return emitOpError("has a negative window");
-  if (getCapacity() && (*getCapacity() <= 0 || *getCapacity() % 256))
+  if (getCapacity() && *getCapacity() % 256)
     return emitOpError("has capacity ") << *getCapacity() << ", which is no multiple of 256";
   return success();
 }
@@ -194,7 +188,7 @@ static LogicalResult checkKv(Operation *op, SymbolTableCollection &symbols, Flat
 }
 
 static LogicalResult checkHeads(Operation *op, KvOp kv, int64_t heads, int64_t queryFeatures) {
-  if (heads <= 0 || heads % kv.getHeads())
+  if (heads % kv.getHeads())
     return op->emitOpError("has ")
            << heads << " heads, no multiple of the cache's " << kv.getHeads();
   if (queryFeatures != heads * kv.getHeadDim())
@@ -226,6 +220,14 @@ static LogicalResult checkRope(Operation *op, SymbolTableCollection &symbols,
 //===----------------------------------------------------------------------===//
 // Ops
 //===----------------------------------------------------------------------===//
+
+LogicalResult EmbedOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FailureOr<WeightOp> table = findWeight(*this, symbols, getWeightAttr());
+  if (failed(table))
+    return failure();
+  // The vocabulary is as large as the table is.
+  return checkMatrix(*this, symbols, getWeightAttr(), table->getRows(), features(getResult()));
+}
 
 bool LinearOp::hasPlainEpilogue() {
   return !getResidual() && !getGated() && getActivation() == Activation::None &&
@@ -259,10 +261,14 @@ LogicalResult LinearOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult NormOp::verify() {
-  if (getGroups() <= 0 || features(getInput()) % getGroups())
+  if (features(getInput()) % getGroups())
     return emitOpError("cannot split ")
            << features(getInput()) << " features into " << getGroups() << " groups";
   return success();
+}
+
+LogicalResult NormOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return checkNorm(*this, symbols, getNorm(), features(getInput()) / getGroups());
 }
 
 LogicalResult SoftcapOp::verify() {
@@ -276,7 +282,7 @@ OpFoldResult ScaleOp::fold(FoldAdaptor) {
 }
 
 LogicalResult RopeOp::verify() {
-  if (getHeads() <= 0 || features(getInput()) % getHeads())
+  if (features(getInput()) % getHeads())
     return emitOpError("cannot split ")
            << features(getInput()) << " features into " << getHeads() << " heads";
   return success();

@@ -9,6 +9,7 @@
 #define LLMC_COMPILER_IR_LLMDIALECT_TD
 
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/CommonAttrConstraints.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 
@@ -25,6 +26,10 @@ def Llm_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
 }
+
+// A number of things of which there is at least one, and one that may be 0.
+def Llm_Count : ConfinedAttr<I64Attr, [IntPositive]>;
+def Llm_Size : ConfinedAttr<I64Attr, [IntNonNegative]>;
 
 //===----------------------------------------------------------------------===//
 // Enums
@@ -61,11 +66,11 @@ def Llm_NormAttr : Llm_Attr<"Norm", "norm"> {
   let description = [{
     `rms`: x / sqrt(mean(x^2) + eps) * weight. `layer`: (x - mean) / sqrt(var +
     eps) * weight + bias. `#llm.norm<rms, @w, eps = 1.0e-5>`,
-    `#llm.norm<layer, @w, @b, eps = 1.0e-5>`.
+    `#llm.norm<layer, @w bias @b, eps = 1.0e-5>`.
   }];
   let parameters = (ins EnumParameter<Llm_NormKind>:$kind, "::mlir::FlatSymbolRefAttr":$weight,
       OptionalParameter<"::mlir::FlatSymbolRefAttr">:$bias, "::mlir::FloatAttr":$eps);
-  let assemblyFormat = "`<` $kind `,` $weight (`,` $bias^)? `,` `eps` `=` $eps `>`";
+  let assemblyFormat = "`<` $kind `,` $weight (`bias` $bias^)? `,` `eps` `=` $eps `>`";
 }
 
 // Steps of a weight's recipe, applied in order to the source bytes.

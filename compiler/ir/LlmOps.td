@@ -16,7 +16,10 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Llm_Op<string mnemonic, list<Trait> traits = []> : Op<Llm_Dialect, mnemonic, traits>;
 
-def Llm_Rows : RankedTensorOf<[F32]>;
+/// [rows, features]; the number of features is always known.
+def Llm_Rows : Type<And<[TensorRankOf<[F32], [2]>.predicate,
+    CPred<"!::llvm::cast<::mlir::ShapedType>($_self).isDynamicDim(1)">]>,
+    "float32 rows of a known number of features", "::mlir::RankedTensorType">;
 def Llm_Ids : TensorRankOf<[I32], [1]>;
 
 //===----------------------------------------------------------------------===//
@@ -36,7 +39,7 @@ def Llm_WeightOp : Llm_Op<"weight", [Symbol]> {
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$shape, StrAttr:$encoding,
-      I64Attr:$file, I64Attr:$offset, DefaultValuedAttr<ArrayAttr, "{}">:$recipe);
+      Llm_Size:$file, Llm_Size:$offset, DefaultValuedAttr<ArrayAttr, "{}">:$recipe);
   let assemblyFormat = [{
     $sym_name $shape $encoding `from` $file `at` $offset (`recipe` $recipe^)? attr-dict
   }];
@@ -60,10 +63,10 @@ def Llm_KvOp : Llm_Op<"kv", [Symbol]> {
     all. `plan-kv` sets `capacity` (positions kept; position p lives in slot
     p mod capacity) and the offsets in a sequence's KV area.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$heads, I64Attr:$head_dim,
-      StrAttr:$encoding, DefaultValuedAttr<I64Attr, "0">:$window,
-      OptionalAttr<I64Attr>:$capacity, OptionalAttr<I64Attr>:$k_offset,
-      OptionalAttr<I64Attr>:$v_offset);
+  let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$heads, Llm_Count:$head_dim,
+      StrAttr:$encoding, DefaultValuedAttr<Llm_Size, "0">:$window,
+      OptionalAttr<Llm_Count>:$capacity, OptionalAttr<Llm_Size>:$k_offset,
+      OptionalAttr<Llm_Size>:$v_offset);
   let assemblyFormat = "$sym_name attr-dict";
   let hasVerifier = 1;
 }
@@ -86,7 +89,7 @@ def Llm_RopeTableOp : Llm_Op<"rope_table", [Symbol]> {
 // Model ops
 //===----------------------------------------------------------------------===//
 
-def Llm_EmbedOp : Llm_Op<"embed", [Pure]> {
+def Llm_EmbedOp : Llm_Op<"embed", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "rows of the embedding table, times `scale`";
   let arguments = (ins Llm_Ids:$tokens, FlatSymbolRefAttr:$weight,
       DefaultValuedAttr<F32Attr, "1.0f">:$scale);
@@ -136,10 +139,11 @@ def Llm_LinearOp : Llm_Op<"linear", [Pure,
   }];
 }
 
-def Llm_NormOp : Llm_Op<"norm", [Pure, SameOperandsAndResultType]> {
+def Llm_NormOp : Llm_Op<"norm", [Pure, SameOperandsAndResultType,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "normalize each of `groups` equal parts of every row";
   let arguments = (ins Llm_Rows:$input, Llm_NormAttr:$norm,
-      DefaultValuedAttr<I64Attr, "1">:$groups);
+      DefaultValuedAttr<Llm_Count, "1">:$groups);
   let results = (outs Llm_Rows:$result);
   let assemblyFormat = "$input $norm attr-dict `:` type($input)";
   let hasVerifier = 1;
@@ -185,7 +189,7 @@ def Llm_SoftcapOp : Llm_Op<"softcap", [Pure, SameOperandsAndResultType]> {
 def Llm_RopeOp : Llm_Op<"rope", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "rotate the pairs of each head by the row's position";
   let arguments = (ins Llm_Rows:$input, Llm_Ids:$positions, FlatSymbolRefAttr:$table,
-      I64Attr:$heads);
+      Llm_Count:$heads);
   let results = (outs Llm_Rows:$result);
   let assemblyFormat = "$input `,` $positions `,` $table attr-dict `:` type($input) `,` type($positions) `->` type($result)";
   let hasVerifier = 1;
@@ -209,7 +213,7 @@ def Llm_AttendOp : Llm_AttendBase<"attend", [MemoryEffects<[MemRead]>]> {
     Row i at position p sees the cached positions max(0, p - window + 1) .. p.
     Query head h uses KV head h / (heads / kv heads). `softcap` caps the scores.
   }];
-  let arguments = (ins Llm_Rows:$query, Llm_Ids:$positions, FlatSymbolRefAttr:$kv, I64Attr:$heads,
+  let arguments = (ins Llm_Rows:$query, Llm_Ids:$positions, FlatSymbolRefAttr:$kv, Llm_Count:$heads,
       F32Attr:$scale, DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
   let results = (outs Llm_Rows:$result);
   let assemblyFormat = "$query `,` $positions `,` $kv attr-dict `:` type($query) `,` type($positions) `->` type($result)";
@@ -219,7 +223,7 @@ def Llm_AttentionOp : Llm_AttendBase<"attention", [MemoryEffects<[MemRead, MemWr
   let summary = "append keys and values to a KV cache, then attend";
   let description = "The canonical form that frontends produce: `llm.kv_append` then `llm.attend`.";
   let arguments = (ins Llm_Rows:$query, Llm_Rows:$key, Llm_Rows:$value, Llm_Ids:$positions,
-      FlatSymbolRefAttr:$kv, I64Attr:$heads, F32Attr:$scale,
+      FlatSymbolRefAttr:$kv, Llm_Count:$heads, F32Attr:$scale,
       DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
   let results = (outs Llm_Rows:$result);
   let assemblyFormat = [{
@@ -239,7 +243,7 @@ def Llm_QkvOp : Llm_Op<"qkv", [MemoryEffects<[MemWrite]>,
   let arguments = (ins Llm_Rows:$input, Llm_Ids:$positions, ArrayAttr:$weights,
       OptionalAttr<ArrayAttr>:$biases, OptionalAttr<Llm_NormAttr>:$norm,
       OptionalAttr<Llm_NormAttr>:$q_norm, OptionalAttr<Llm_NormAttr>:$k_norm,
-      OptionalAttr<FlatSymbolRefAttr>:$rope, FlatSymbolRefAttr:$kv, I64Attr:$heads);
+      OptionalAttr<FlatSymbolRefAttr>:$rope, FlatSymbolRefAttr:$kv, Llm_Count:$heads);
   let results = (outs Llm_Rows:$query);
   let assemblyFormat = [{
     $input `,` $positions $weights `,` $kv attr-dict `:` functional-type(operands, results)

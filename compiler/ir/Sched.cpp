@@ -54,7 +54,7 @@ LogicalResult LinearKernelOp::verify() {
   }
   if ((getPrologue() == Prologue::Norm) != bool(getNormAttr()))
     return emitOpError("needs a norm exactly when its prologue is norm");
-  if (getPrologue() == Prologue::Merge && getMergeHeads() <= 0)
+  if (getPrologue() == Prologue::Merge && getMergeHeads() == 0)
     return emitOpError("merges partials of no heads");
   return success();
 }
@@ -71,8 +71,6 @@ LogicalResult QkvKernelOp::verify() {
 }
 
 LogicalResult BufferOp::verify() {
-  if (getBytes() <= 0)
-    return emitOpError("has ") << getBytes() << " bytes";
   if (getOffset() && *getOffset() % 64)
     return emitOpError("is at ") << *getOffset() << ", which is no multiple of 64";
   return success();

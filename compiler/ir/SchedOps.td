@@ -26,7 +26,7 @@ class Sched_Kernel<string mnemonic> : Sched_Op<mnemonic, [Symbol]> {
 def Sched_EmbedKernelOp : Sched_Kernel<"embed_kernel"> {
   let summary = "tile = row: out[row] = scale * table[token[row]]";
   let description = "Bindings: table, out.";
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$vocab, I64Attr:$features,
+  let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$vocab, Llm_Count:$features,
       StrAttr:$encoding, F32Attr:$scale);
 }
 
@@ -42,7 +42,7 @@ def Sched_PrepareKernelOp : Sched_Kernel<"prepare_kernel"> {
     Bindings: x, [norm weight, [norm bias]], out. With `out_rows`, tile i is row
     out_begin + i of x and record i of out.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$features, Sched_ActKindAttr:$act,
+  let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$features, Sched_ActKindAttr:$act,
       OptionalAttr<Sched_NormSpecAttr>:$norm, UnitAttr:$out_rows);
 }
 
@@ -55,12 +55,12 @@ def Sched_LinearKernelOp : Sched_Kernel<"linear_kernel"> {
     Tiles are the panels of the segments in order; a gated pair shares its tile.
     See llm.linear for the arithmetic.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$features, Sched_ActKindAttr:$act,
+  let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$features, Sched_ActKindAttr:$act,
       Sched_PrologueAttr:$prologue, OptionalAttr<Sched_NormSpecAttr>:$norm, ArrayAttr:$segments,
       UnitAttr:$gated, Llm_ActivationAttr:$activation, F32Attr:$scale, F32Attr:$softcap,
-      UnitAttr:$residual, UnitAttr:$out_rows, UnitAttr:$logits, I64Attr:$max_rows,
-      DefaultValuedAttr<I64Attr, "0">:$merge_heads, DefaultValuedAttr<I64Attr, "0">:$merge_window,
-      DefaultValuedAttr<I64Attr, "0">:$merge_chunks);
+      UnitAttr:$residual, UnitAttr:$out_rows, UnitAttr:$logits, Llm_Count:$max_rows,
+      DefaultValuedAttr<Llm_Size, "0">:$merge_heads, DefaultValuedAttr<Llm_Size, "0">:$merge_window,
+      DefaultValuedAttr<Llm_Size, "0">:$merge_chunks);
   let hasVerifier = 1;
 }
 
@@ -71,11 +71,11 @@ def Sched_QkvKernelOp : Sched_Kernel<"qkv_kernel"> {
     [bias], [q norm weight], [k norm weight], [rope rows], query out, key cache,
     value cache. Tiles: the query heads, then the key heads, then the value heads.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$features, Sched_ActKindAttr:$act,
+  let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$features, Sched_ActKindAttr:$act,
       Sched_PrologueAttr:$prologue, OptionalAttr<Sched_NormSpecAttr>:$norm, ArrayAttr:$segments,
-      I64Attr:$heads, I64Attr:$kv_heads, I64Attr:$head_dim, OptionalAttr<Sched_NormSpecAttr>:$q_norm,
-      OptionalAttr<Sched_NormSpecAttr>:$k_norm, I64Attr:$rope_pairs, Llm_RopeKindAttr:$rope_kind,
-      StrAttr:$kv_encoding, I64Attr:$capacity, I64Attr:$max_rows);
+      Llm_Count:$heads, Llm_Count:$kv_heads, Llm_Count:$head_dim, OptionalAttr<Sched_NormSpecAttr>:$q_norm,
+      OptionalAttr<Sched_NormSpecAttr>:$k_norm, Llm_Size:$rope_pairs, Llm_RopeKindAttr:$rope_kind,
+      StrAttr:$kv_encoding, Llm_Count:$capacity, Llm_Count:$max_rows);
   let hasVerifier = 1;
 }
 
@@ -88,9 +88,9 @@ def Sched_AttendKernelOp : Sched_Kernel<"attend_kernel"> {
     otherwise tile = (block of rows, KV head), chunks merged in order, out =
     float rows. Both give the same bits.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$heads, I64Attr:$kv_heads,
-      I64Attr:$head_dim, F32Attr:$scale, F32Attr:$softcap, I64Attr:$window, I64Attr:$capacity,
-      StrAttr:$kv_encoding, UnitAttr:$split, I64Attr:$row_block, I64Attr:$max_chunks);
+  let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$heads, Llm_Count:$kv_heads,
+      Llm_Count:$head_dim, F32Attr:$scale, F32Attr:$softcap, Llm_Size:$window, Llm_Count:$capacity,
+      StrAttr:$kv_encoding, UnitAttr:$split, Llm_Size:$row_block, Llm_Count:$max_chunks);
 }
 
 def Sched_RowKernelOp : Sched_Kernel<"row_kernel"> {
@@ -101,12 +101,12 @@ def Sched_RowKernelOp : Sched_Kernel<"row_kernel"> {
     glu: gate, up, out; rope: x, rope rows, out; kv_append: k, v, key cache, value
     cache; logits: x (writes the step's logits).
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, Sched_RowFnAttr:$fn, I64Attr:$features,
-      DefaultValuedAttr<I64Attr, "1">:$groups, OptionalAttr<Sched_NormSpecAttr>:$norm,
+  let arguments = (ins SymbolNameAttr:$sym_name, Sched_RowFnAttr:$fn, Llm_Count:$features,
+      DefaultValuedAttr<Llm_Count, "1">:$groups, OptionalAttr<Sched_NormSpecAttr>:$norm,
       DefaultValuedAttr<Llm_ActivationAttr, "::llmc::llm::Activation::None">:$activation,
-      DefaultValuedAttr<F32Attr, "1.0f">:$factor, DefaultValuedAttr<I64Attr, "0">:$rope_pairs,
+      DefaultValuedAttr<F32Attr, "1.0f">:$factor, DefaultValuedAttr<Llm_Size, "0">:$rope_pairs,
       DefaultValuedAttr<Llm_RopeKindAttr, "::llmc::llm::RopeKind::HalfSplit">:$rope_kind,
-      DefaultValuedAttr<StrAttr, "\"f16\"">:$kv_encoding, DefaultValuedAttr<I64Attr, "0">:$capacity,
+      DefaultValuedAttr<StrAttr, "\"f16\"">:$kv_encoding, DefaultValuedAttr<Llm_Size, "0">:$capacity,
       UnitAttr:$out_rows);
 }
 
@@ -117,15 +117,15 @@ def Sched_RowKernelOp : Sched_Kernel<"row_kernel"> {
 def Sched_ProgramOp : Sched_Op<"program", [Symbol, SymbolTable, NoTerminator, SingleBlock,
     NoRegionArguments, IsolatedFromAbove]> {
   let summary = "what a step of up to max_rows rows runs";
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$max_rows,
-      OptionalAttr<I64Attr>:$arena_size);
+  let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$max_rows,
+      OptionalAttr<Llm_Size>:$arena_size);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
 }
 
 def Sched_BufferOp : Sched_Op<"buffer", [Symbol]> {
   let summary = "activations of a step; `offset` in the arena is set by plan-buffers";
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$bytes, OptionalAttr<I64Attr>:$offset);
+  let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$bytes, OptionalAttr<Llm_Size>:$offset);
   let assemblyFormat = "$sym_name $bytes (`at` $offset^)? attr-dict";
   let hasVerifier = 1;
 }

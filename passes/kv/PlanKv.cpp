@@ -28,7 +28,7 @@ struct PlanKv : kv::impl::PlanKvPassBase<PlanKv> {
     Builder builder(module);
     if (context <= 0 || maxRows <= 0) {
       module.emitError("plan-kv needs a positive context and max-rows, has ")
-          << context << " and " << maxRows;
+          << context.getValue() << " and " << maxRows.getValue();
       return signalPassFailure();
     }
     if (!encoding.empty() && encoding != "f16" && encoding != "f32") {

@@ -107,7 +107,7 @@ TEST_F(OpTest, Norms) {
   expectNear(run(4, 1, "%y = llm.norm %x <rms, @g, eps = 0.5> : tensor<?x4xf32>", 4),
              {1 / rms, 2 / rms, 6 / rms, 8 / rms});
   double deviation = std::sqrt(1.25);
-  expectNear(run(4, 1, "%y = llm.norm %x <layer, @g, @b, eps = 0.0> : tensor<?x4xf32>", 4),
+  expectNear(run(4, 1, "%y = llm.norm %x <layer, @g bias @b, eps = 0.0> : tensor<?x4xf32>", 4),
              {-1.5 / deviation, -0.5 / deviation + 1, 1 / deviation, 3 / deviation + 1});
   double a = std::sqrt(2.5), c = std::sqrt(12.5);
   expectNear(
