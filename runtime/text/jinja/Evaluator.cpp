@@ -288,7 +288,9 @@ StatusOr<Value> Interpreter::callMacro(const MacroObject &macro, Args &args) {
   const MacroDefinition &definition = macro.definition;
   Enter macroScope(*this, macro.closure);
   LLMC_RETURN_IF_ERROR(bindParameters(definition, args));
-  return capture(definition.body);
+  Value result;
+  LLMC_ASSIGN_OR_RETURN([[maybe_unused]] Flow flow, capture(definition.body, result));
+  return result;
 }
 
 StatusOr<Value> Interpreter::callLoop(const LoopObject &loop, Args &args) {

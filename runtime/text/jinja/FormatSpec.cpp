@@ -222,7 +222,7 @@ public:
   bool allUsed() const {
     if (isTuple)
       return used == values.asSequence().items.size();
-    return used == 1 || values.isDict() ||
+    return used == 1 || values.isDict() || values.isUndefined() ||
            (values.isSequence() && values.asSequence().isIndexable());
   }
 

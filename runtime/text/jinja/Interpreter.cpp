@@ -71,10 +71,11 @@ Status Interpreter::assign(const Target &target, const Value &value) {
   return {};
 }
 
-StatusOr<Value> Interpreter::capture(const Body &body) {
+StatusOr<Interpreter::Flow> Interpreter::capture(const Body &body, Value &result) {
   TextBuilder out = runtime.builder();
-  LLMC_ASSIGN_OR_RETURN([[maybe_unused]] Flow flow, execute(body, out));
-  return runtime.finish(std::move(out));
+  LLMC_ASSIGN_OR_RETURN(Flow flow, execute(body, out));
+  LLMC_ASSIGN_OR_RETURN(result, runtime.finish(std::move(out)));
+  return flow;
 }
 
 StatusOr<Interpreter::Flow> Interpreter::execute(const Body &body, TextBuilder &out) {
@@ -115,8 +116,7 @@ StatusOr<Interpreter::Flow> Interpreter::execute(const Statement &statement, Tex
     return Flow::Next;
   }
   case Statement::Kind::SetBlock:
-    LLMC_RETURN_IF_ERROR(executeSetBlock(static_cast<const SetBlockStatement &>(statement)));
-    return Flow::Next;
+    return executeSetBlock(static_cast<const SetBlockStatement &>(statement));
   case Statement::Kind::With:
     return executeWith(static_cast<const WithStatement &>(statement), out);
   case Statement::Kind::Macro: {
@@ -128,9 +128,7 @@ StatusOr<Interpreter::Flow> Interpreter::execute(const Statement &statement, Tex
     LLMC_RETURN_IF_ERROR(executeCallBlock(static_cast<const CallBlockStatement &>(statement), out));
     return Flow::Next;
   case Statement::Kind::FilterBlock:
-    LLMC_RETURN_IF_ERROR(
-        executeFilterBlock(static_cast<const FilterBlockStatement &>(statement), out));
-    return Flow::Next;
+    return executeFilterBlock(static_cast<const FilterBlockStatement &>(statement), out);
   case Statement::Kind::Break:
     return Flow::Break;
   case Statement::Kind::Continue:
@@ -182,19 +180,25 @@ StatusOr<Interpreter::Flow> Interpreter::executeFor(const ForStatement &statemen
       break;
     completed = completed || flow == Flow::Next;
   }
-  return completed ? StatusOr<Flow>(Flow::Next) : execute(statement.otherwise, out);
+  if (completed)
+    return Flow::Next;
+  Enter elseScope(*this, scope);
+  return execute(statement.otherwise, out);
 }
 
-Status Interpreter::executeSetBlock(const SetBlockStatement &statement) {
+StatusOr<Interpreter::Flow> Interpreter::executeSetBlock(const SetBlockStatement &statement) {
   Value value;
   {
     Enter bodyScope(*this, scope);
-    LLMC_ASSIGN_OR_RETURN(value, capture(statement.body));
+    LLMC_ASSIGN_OR_RETURN(Flow flow, capture(statement.body, value));
+    if (flow != Flow::Next) // leaves the loop around the block, which then sets nothing
+      return flow;
   }
   if (statement.filter) {
     LLMC_ASSIGN_OR_RETURN(value, applyFilters(*statement.filter, std::move(value)));
   }
-  return assign(statement.target, value);
+  LLMC_RETURN_IF_ERROR(assign(statement.target, value));
+  return Flow::Next;
 }
 
 StatusOr<Interpreter::Flow> Interpreter::executeWith(const WithStatement &statement,
@@ -216,14 +220,18 @@ Status Interpreter::executeCallBlock(const CallBlockStatement &statement, TextBu
   return runtime.appendStr(out, result);
 }
 
-Status Interpreter::executeFilterBlock(const FilterBlockStatement &statement, TextBuilder &out) {
+StatusOr<Interpreter::Flow> Interpreter::executeFilterBlock(const FilterBlockStatement &statement,
+                                                            TextBuilder &out) {
   Value body;
   {
     Enter bodyScope(*this, scope);
-    LLMC_ASSIGN_OR_RETURN(body, capture(statement.body));
+    LLMC_ASSIGN_OR_RETURN(Flow flow, capture(statement.body, body));
+    if (flow != Flow::Next)
+      return flow;
   }
   LLMC_ASSIGN_OR_RETURN(Value result, applyFilters(*statement.filter, std::move(body)));
-  return runtime.appendStr(out, result);
+  LLMC_RETURN_IF_ERROR(runtime.appendStr(out, result));
+  return Flow::Next;
 }
 
 } // namespace llmc::rt::jinja

@@ -52,12 +52,12 @@ private:
                             TextBuilder &out);
   StatusOr<std::shared_ptr<Sequence>> loopItems(const ForStatement &statement,
                                                 const Value &iterable);
-  Status executeSetBlock(const SetBlockStatement &statement);
+  StatusOr<Flow> executeSetBlock(const SetBlockStatement &statement);
   StatusOr<Flow> executeWith(const WithStatement &statement, TextBuilder &out);
   Status executeCallBlock(const CallBlockStatement &statement, TextBuilder &out);
-  Status executeFilterBlock(const FilterBlockStatement &statement, TextBuilder &out);
-  /// What \p body prints, as a string.
-  StatusOr<Value> capture(const Body &body);
+  StatusOr<Flow> executeFilterBlock(const FilterBlockStatement &statement, TextBuilder &out);
+  /// Runs \p body; \p result is what it prints, as a string.
+  StatusOr<Flow> capture(const Body &body, Value &result);
   Status assign(const Target &target, const Value &value);
   void define(std::string_view name, Value value);
 

@@ -136,7 +136,10 @@ StatusOr<StatementPtr> Parser::parseFor() {
   LLMC_ASSIGN_OR_RETURN(node->body, parseBody({"else", "endfor"}));
   --loops;
   if (skipName("else")) {
+    // A recursive loop is a function of its own, from which one cannot leave the loop around it.
+    unsigned outer = std::exchange(loops, node->recursive ? 0 : loops);
     LLMC_ASSIGN_OR_RETURN(node->otherwise, parseBody({"endfor"}));
+    loops = outer;
   }
   skip();
   return StatementPtr(std::move(node));

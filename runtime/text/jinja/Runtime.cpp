@@ -86,7 +86,9 @@ Status Runtime::appendRepr(TextBuilder &out, const Value &value) {
     return {};
   case Value::Kind::String:
     LLMC_RETURN_IF_ERROR(tick(value.text().size() / 16));
+    out.add(value.isMarkup() ? "Markup(" : "");
     appendQuoted(out, value.text());
+    out.add(value.isMarkup() ? ")" : "");
     return {};
   case Value::Kind::Sequence: {
     const Sequence &sequence = value.asSequence();

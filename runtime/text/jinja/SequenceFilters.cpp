@@ -222,6 +222,8 @@ StatusOr<Value> mapAttribute(Runtime &runtime, const Sequence &items, const Args
 }
 
 StatusOr<Value> filterMap(Runtime &runtime, const Value &self, Args &args) {
+  if (!isTruthy(self)) // as Jinja, which does not complain about none
+    return runtime.iterator({});
   LLMC_ASSIGN_OR_RETURN(SequencePtr items, runtime.iterate(self));
   if (args.positional.empty() && args.find("attribute"))
     return mapAttribute(runtime, *items, args);
@@ -268,7 +270,7 @@ StatusOr<Value> selectItems(Runtime &runtime, const Value &self, const Args &arg
 
 template <bool wanted>
 StatusOr<Value> filterSelect(Runtime &runtime, const Value &self, Args &args) {
-  if (!isTruthy(self)) // as Jinja, which does not complain about none
+  if (!isTruthy(self))
     return runtime.iterator({});
   LLMC_ASSIGN_OR_RETURN(AttributeGetter getter, AttributeGetter::make(nullptr));
   return selectItems(runtime, self, args, 0, getter, wanted);

@@ -133,7 +133,10 @@ StatusOr<Value> filterTrim(Runtime &runtime, const Value &self, Args &args) {
 }
 
 StatusOr<Value> filterTruncate(Runtime &runtime, const Value &self, Args &args) {
-  LLMC_ASSIGN_OR_RETURN(Value string, runtime.str(self));
+  if (self.isUndefined())
+    return self;
+  if (!self.isString())
+    return raised("truncate() needs a str, not " + std::string(typeName(self)));
   LLMC_ASSIGN_OR_RETURN(int64_t length, args.integer(0, 255));
   bool killWords = args.flag(1, false);
   LLMC_ASSIGN_OR_RETURN(const Text *end, args.text(2));
@@ -146,10 +149,10 @@ StatusOr<Value> filterTruncate(Runtime &runtime, const Value &self, Args &args) 
   int64_t kept = length - static_cast<int64_t>(countCodePoints(end->str()));
   if (kept < 0 || leeway < 0)
     return raised("truncate() needs a length of at least that of its end");
-  const Text &text = string.text();
+  const Text &text = self.text();
   int64_t size = static_cast<int64_t>(countCodePoints(text.str()));
   if (size <= length || size - length <= leeway)
-    return string;
+    return self;
   size_t cut = 0;
   for (; kept > 0; --kept)
     cut += decodeUtf8(text.str(), cut).bytes;
@@ -159,7 +162,7 @@ StatusOr<Value> filterTruncate(Runtime &runtime, const Value &self, Args &args) 
   TextBuilder out = runtime.builder();
   out.add(text, 0, cut);
   out.add(*end);
-  return runtime.finish(std::move(out), string.isMarkup());
+  return runtime.finish(std::move(out), self.isMarkup());
 }
 
 StatusOr<Value> filterWordcount(Runtime &runtime, const Value &self, Args &) {

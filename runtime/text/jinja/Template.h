@@ -14,6 +14,10 @@
 // refused by parse(), with the line and the name, so that a model whose template
 // would fail is refused when it is compiled and not at the first request.
 //
+// Where it differs from Python, on purpose: integers have 64 bits and fail beyond
+// (of the context they become floats), range() makes a list, str methods of a
+// string marked safe give plain strings, and lists may be changed in place.
+//
 // Templates and conversations are hostile input. Rendering is bounded in time,
 // memory, recursion and output, and its result says which text came from the
 // template (where control tokens count) and which from the conversation (where

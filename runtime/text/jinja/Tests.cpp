@@ -24,9 +24,9 @@ template <CompareOp op> StatusOr<Value> compare(Runtime &runtime, const Value &s
   return Value::boolean(holds);
 }
 
-bool isCallable(const Value &v) {
-  return v.isObject() && v.asObject().type != Object::Type::Namespace &&
-         v.asObject().type != Object::Type::Cycler;
+bool isCallable(const Value &v) { // calling an undefined value is what fails, as in Jinja
+  return v.isUndefined() || (v.isObject() && v.asObject().type != Object::Type::Namespace &&
+                             v.asObject().type != Object::Type::Cycler);
 }
 bool isDefined(const Value &v) { return !v.isUndefined(); }
 bool isUndefined(const Value &v) { return v.isUndefined(); }

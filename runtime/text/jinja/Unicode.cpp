@@ -109,7 +109,13 @@ bool isSpace(uint32_t c) {
          c == 0x205F || c == 0x3000;
 }
 
-bool isCased(uint32_t c) { return mapCase(kLower, c) != c || mapCase(kUpper, c) != c; }
+bool isCased(uint32_t c) {
+  std::string self, lower, upper;
+  appendUtf8(self, c);
+  appendLower(lower, c);
+  appendUpper(upper, c);
+  return self != lower || self != upper;
+}
 
 bool isLineBreak(uint32_t c) {
   return (c >= 0x0A && c <= 0x0D) || (c >= 0x1C && c <= 0x1E) || c == 0x85 || c == 0x2028 ||

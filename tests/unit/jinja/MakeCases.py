@@ -256,6 +256,11 @@ text | lower
 uni | upper
 uni | lower
 uni | title
+uni.title()
+undefinedvar is callable
+'a' % undefinedvar
+none | map('upper') | list
+['<' | e, '>']
 uni | capitalize
 none | upper
 undefinedvar | upper
@@ -575,6 +580,12 @@ TEMPLATES = [
     "{% for x in [1, 2] %}{% if x == 2 %}{% continue %}{% endif %}{% else %}no{% endfor %}",
     "{% for x in [1, 2] %}{% if x == 1 %}{% break %}{% endif %}{% else %}no{% endfor %}",
     "{% for x in [1, 2] %}{% if x == 2 %}{% break %}{% endif %}{% else %}no{% endfor %}",
+    "{% for x in [1, 2] %}{% set y %}a{% if x == 2 %}{% break %}{% endif %}{% endset %}{{ y }}!{% endfor %}",
+    "{% for x in [1, 2] %}{% filter upper %}a{% if x == 1 %}{% continue %}{% endif %}b{% endfilter %}"
+    "{% endfor %}",
+    "{% for x in [1] %}{% for y in [] %}{% else %}{% break %}{% endfor %}a{% endfor %}",
+    "{% for x in [1] %}{% for y in [] recursive %}{% else %}{% break %}{% endfor %}{% endfor %}",
+    "{% for x in [] %}{% else %}{% set y = 1 %}{% endfor %}{{ y is defined }}",
     "{% break %}",
     "{% for x in [1] %}{% macro m() %}{% break %}{% endmacro %}{% endfor %}",
     "{% for x in [[1, [2]], [3]] recursive %}{% if x is iterable %}[{{ loop(x) }}]{% else %}{{ x }}"
