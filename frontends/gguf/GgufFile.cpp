@@ -11,6 +11,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace llmc;
@@ -413,6 +414,9 @@ Expected<GgufFile> GgufFile::parse(std::unique_ptr<llvm::MemoryBuffer> bytes) {
 }
 
 Expected<GgufFile> GgufFile::open(StringRef path) {
+  // A device or a pipe has no size to check against.
+  if (llvm::sys::fs::exists(path) && !llvm::sys::fs::is_regular_file(path))
+    return unreadable(path, "is no regular file");
   auto bytes = llvm::MemoryBuffer::getFile(path, /*IsText=*/false,
                                            /*RequiresNullTerminator=*/false);
   if (!bytes)

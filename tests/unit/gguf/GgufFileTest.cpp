@@ -116,11 +116,14 @@ TEST(GgufFile, ListsMetadataAndTensors) {
   EXPECT_FALSE(listing->tensors[0].mean.has_value());
 }
 
-TEST(GgufFile, MissingFileIsUnreadable) {
+TEST(GgufFile, WhatIsNoFileIsUnreadable) {
   mlir::MLIRContext context;
-  auto model = importGguf(fixture("no-such.gguf"), context, {});
-  ASSERT_FALSE(bool(model));
-  EXPECT_EQ(refusalOf(model.takeError()).kind, ImportError::Kind::Unreadable);
+  for (const std::string &path :
+       {fixture("no-such.gguf"), fixture("three"), std::string("/dev/zero")}) {
+    auto model = importGguf(path, context, {});
+    ASSERT_FALSE(bool(model));
+    EXPECT_EQ(refusalOf(model.takeError()).kind, ImportError::Kind::Unreadable);
+  }
 }
 
 //===----------------------------------------------------------------------===//
