@@ -1,0 +1,198 @@
+//===- InspectArtifact.cpp - what is in a compiled model ------------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/base/Cpu.h"
+#include "runtime/llm/Artifact.h"
+#include "tools/llmc/Commands.h"
+#include "tools/llmc/Inspect.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace llmc;
+using namespace llmc::tool;
+using namespace llmc::rt;
+
+static std::string text(const flatbuffers::String *string) { return string ? string->str() : ""; }
+
+static double bitsPerElement(uint64_t bytes, uint64_t elements) {
+  return elements ? 8.0 * double(bytes) / double(elements) : 0;
+}
+
+static uint64_t elements(const fb::Weight &weight) {
+  uint64_t count = 1;
+  for (uint64_t extent : *weight.shape())
+    count *= extent;
+  return count;
+}
+
+static Json modelFacts(const fb::Model &model) {
+  Json facts = {{"name", text(model.name())},
+                {"architecture", text(model.architecture())},
+                {"source", text(model.source())},
+                {"parameters", model.parameters()},
+                {"vocabulary", model.vocab_size()},
+                {"hidden_size", model.hidden_size()},
+                {"layers", model.layers()},
+                {"context_length", model.context_length()},
+                {"train_context_length", model.train_context_length()},
+                {"activations", text(model.activations())},
+                {"numerics", text(model.numerics())}};
+  for (const fb::KeyValue *property : *model.properties()) {
+    std::string key = text(property->key());
+    std::replace(key.begin(), key.end(), ' ', '_');
+    if (!facts.contains(key))
+      facts[key] = text(property->value());
+  }
+  return facts;
+}
+
+static Json tokenizerFacts(const fb::Artifact &artifact) {
+  const fb::Tokenizer &tokenizer = *artifact.tokenizer();
+  return {{"kind", llvm::StringRef(fb::EnumNameTokenizerKind(tokenizer.kind())).lower()},
+          {"pre", text(tokenizer.pre())},
+          {"tokens", tokenizer.types()->size()},
+          {"bos", tokenizer.bos()},
+          {"adds_bos", tokenizer.add_bos()},
+          {"end_tokens",
+           std::vector<int32_t>(tokenizer.end_tokens()->begin(), tokenizer.end_tokens()->end())},
+          {"chat_template_bytes", artifact.chat_template() ? artifact.chat_template()->size() : 0}};
+}
+
+/// The features of a variant that this machine lacks.
+static std::vector<std::string> missingFeatures(const fb::Variant &variant) {
+  const CpuFeatures host = CpuFeatures::host();
+  std::vector<std::string> missing;
+  for (const flatbuffers::String *feature : *variant.features())
+    if (!host.has(feature->string_view()))
+      missing.push_back(feature->str());
+  return missing;
+}
+
+static Json variantRow(const Artifact &artifact, const fb::Variant &variant) {
+  const std::vector<std::string> missing = missingFeatures(variant);
+  Json features = Json::array();
+  for (const flatbuffers::String *feature : *variant.features())
+    features.push_back(feature->str());
+  return {{"target", text(variant.target())},
+          {"runs_here", missing.empty() ? "yes" : "no: lacks " + llvm::join(missing, " ")},
+          {"kernels", variant.kernels()->size()},
+          {"code_bytes", artifact.section(variant.code_section()).size()},
+          {"features", std::move(features)}};
+}
+
+/// Barriers and dispatches per layer are means: the first and the last layer may differ.
+static Json programRow(const fb::Variant &variant, const fb::Program &program, uint32_t layers) {
+  uint64_t barriers = 0, layerBarriers = 0, layerDispatches = 0, weightBytes = 0;
+  for (const fb::Dispatch *dispatch : *program.dispatches()) {
+    barriers += dispatch->barrier();
+    weightBytes += dispatch->weight_bytes();
+    if (dispatch->layer() < 0)
+      continue;
+    ++layerDispatches;
+    layerBarriers += dispatch->barrier();
+  }
+  const auto perLayer = [&](uint64_t count) { return layers ? double(count) / layers : 0.0; };
+  return {{"variant", text(variant.target())},
+          {"program", text(program.name())},
+          {"max_rows", program.max_rows()},
+          {"dispatches", program.dispatches()->size()},
+          {"barriers", barriers},
+          {"dispatches_per_layer", perLayer(layerDispatches)},
+          {"barriers_per_layer", perLayer(layerBarriers)},
+          {"arena_bytes", program.arena_size()},
+          {"scratch_bytes", program.scratch_size()},
+          {"weight_bytes", weightBytes}};
+}
+
+static Json kvRows(const fb::KvPlan &plan) {
+  Json rows = Json::array();
+  for (const fb::KvLayer *layer : *plan.layers())
+    rows.push_back({{"layer", layer->layer()},
+                    {"heads", layer->heads()},
+                    {"head_dim", layer->head_dim()},
+                    {"capacity", layer->capacity()},
+                    {"window", layer->window()},
+                    {"encoding", text(layer->encoding())}});
+  return rows;
+}
+
+/// How many weights have an encoding, and what they weigh.
+static Json encodingRows(const fb::Artifact &artifact) {
+  struct Sum {
+    uint64_t weights = 0, bytes = 0, elements = 0;
+  };
+  llvm::MapVector<llvm::StringRef, Sum> sums;
+  uint64_t total = 0;
+  for (const fb::Weight *weight : *artifact.weights()) {
+    Sum &sum = sums[weight->encoding()->c_str()];
+    ++sum.weights;
+    sum.bytes += weight->size();
+    sum.elements += elements(*weight);
+    total += weight->size();
+  }
+  Json rows = Json::array();
+  for (const auto &[encoding, sum] : sums)
+    rows.push_back({{"encoding", encoding.str()},
+                    {"weights", sum.weights},
+                    {"bytes", sum.bytes},
+                    {"bits_per_weight", bitsPerElement(sum.bytes, sum.elements)},
+                    {"percent", 100.0 * double(sum.bytes) / double(total)}});
+  return rows;
+}
+
+static Json weightRows(const fb::Artifact &artifact) {
+  Json rows = Json::array();
+  for (const fb::Weight *weight : *artifact.weights())
+    rows.push_back(
+        {{"name", text(weight->name())},
+         {"encoding", text(weight->encoding())},
+         {"shape", std::vector<uint64_t>(weight->shape()->begin(), weight->shape()->end())},
+         {"bytes", weight->size()},
+         {"bits_per_weight", bitsPerElement(weight->size(), elements(*weight))}});
+  return rows;
+}
+
+static Json sectionRows(const fb::Artifact &artifact) {
+  Json rows = Json::array();
+  for (const fb::Section *section : *artifact.sections())
+    rows.push_back({{"name", text(section->name())},
+                    {"kind", llvm::StringRef(fb::EnumNameSectionKind(section->kind())).lower()},
+                    {"offset", section->offset()},
+                    {"bytes", section->size()},
+                    {"checksum", llvm::utohexstr(section->checksum(), /*LowerCase=*/true, 16)}});
+  return rows;
+}
+
+llvm::Expected<Json> llmc::tool::inspectArtifact(const InspectOptions &options) {
+  if (options.rope || options.stats)
+    return makeError(options.path + ": --rope and --stats read the source model; give its .gguf");
+  auto opened = Artifact::open(options.path);
+  if (!opened.ok())
+    return makeError(opened.status());
+  const Artifact &artifact = opened.value();
+  const fb::Artifact &header = artifact.header();
+  const fb::Model &model = *header.model();
+  Json variants = Json::array(), programs = Json::array();
+  for (const fb::Variant *variant : *header.variants()) {
+    variants.push_back(variantRow(artifact, *variant));
+    for (const fb::Program *program : *variant->programs())
+      programs.push_back(programRow(*variant, *program, model.layers()));
+  }
+  return Json{{"format", "llmc"},
+              {"file", artifact.path()},
+              {"bytes", artifact.fileSize()},
+              {"producer", text(header.producer())},
+              {"kv_bytes", header.kv()->size()},
+              {"model", modelFacts(model)},
+              {"tokenizer", tokenizerFacts(header)},
+              {"variants", std::move(variants)},
+              {"programs", std::move(programs)},
+              {"encodings", encodingRows(header)},
+              {"kv", kvRows(*header.kv())},
+              {"weights", weightRows(header)},
+              {"sections", sectionRows(header)}};
+}
