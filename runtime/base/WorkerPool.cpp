@@ -9,6 +9,8 @@
 
 #include "runtime/base/Topology.h"
 
+#include <algorithm>
+#include <chrono>
 #include <climits>
 #include <cstring>
 #include <linux/futex.h>
@@ -19,8 +21,12 @@ using namespace llmc::rt;
 
 namespace {
 
-/// Some 100 microseconds: longer than sampling a token takes, shorter than anybody notices.
-constexpr uint32_t kSpins = 4000;
+// How long to stay awake at most. At a barrier: longer than workers usually differ. Between
+// regions: longer than it takes to sample a token.
+constexpr double kBarrierSeconds = 50e-6;
+constexpr double kIdleSeconds = 200e-6;
+/// The shortest spinning phase, as a part of the longest.
+constexpr uint32_t kLeastPart = 16;
 
 void futexWait(std::atomic<uint32_t> &word, uint32_t expected) {
   syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, nullptr, nullptr, 0);
@@ -38,6 +44,20 @@ inline void relax() {
 #endif
 }
 
+/// Pauses per second: they differ tenfold between processors.
+double measureRelax() {
+  constexpr int count = 256;
+  using Clock = std::chrono::steady_clock;
+  double best = 1;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const auto start = Clock::now();
+    for (int i = 0; i < count; ++i)
+      relax();
+    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return count / std::max(best, 1e-9);
+}
+
 } // namespace
 
 void Signal::advance() {
@@ -47,12 +67,24 @@ void Signal::advance() {
     futexWakeAll(count);
 }
 
-void Signal::wait(uint32_t seen, uint32_t spins) {
-  for (uint32_t i = 0; i < spins; ++i) {
+bool Signal::spin(uint32_t seen, uint32_t limit) const {
+  for (uint32_t i = 0; i < limit; ++i) {
     if (value() != seen)
-      return;
+      return true;
     relax();
   }
+  return value() != seen;
+}
+
+void Signal::wait(uint32_t seen) {
+  const uint32_t limit = std::max(spins.load(std::memory_order_relaxed), mostSpins / kLeastPart);
+  if (spin(seen, limit)) {
+    // On a quiet machine there is nothing to write: the limit is at its most.
+    if (limit < mostSpins)
+      spins.store(std::min(2 * limit + 1, mostSpins), std::memory_order_relaxed);
+    return;
+  }
+  spins.store(limit - limit / 4, std::memory_order_relaxed);
   sleepers.fetch_add(1, std::memory_order_seq_cst);
   while (count.load(std::memory_order_seq_cst) == seen)
     futexWait(count, seen);
@@ -63,8 +95,12 @@ StatusOr<std::unique_ptr<WorkerPool>> WorkerPool::create(unsigned workers) {
   if (workers == 0 || workers > kMaxWorkers)
     return invalidArgument("the number of threads must be 1 to " + std::to_string(kMaxWorkers) +
                            ", not " + std::to_string(workers));
-  const uint32_t spins = workers <= affinityCpus().size() ? kSpins : 0;
-  std::unique_ptr<WorkerPool> pool(new WorkerPool(workers, spins));
+  std::unique_ptr<WorkerPool> pool(new WorkerPool(workers));
+  if (workers > 1 && workers <= affinityCpus().size()) {
+    const double rate = measureRelax();
+    pool->met.setSpins(static_cast<uint32_t>(kBarrierSeconds * rate));
+    pool->started.setSpins(static_cast<uint32_t>(kIdleSeconds * rate));
+  }
   pool->seats.reserve(workers - 1);
   for (unsigned worker = 1; worker < workers; ++worker) {
     Seat &seat = pool->seats.emplace_back(Seat{pool.get(), worker, {}});
@@ -94,7 +130,7 @@ void *WorkerPool::threadMain(void *argument) {
 void WorkerPool::serve(unsigned worker) {
   // The first region may have been started before this thread came so far.
   for (uint32_t seen = 0;; ++seen) {
-    started.wait(seen, spins);
+    started.wait(seen);
     if (!current)
       return;
     (*current)(worker);
@@ -118,6 +154,6 @@ void WorkerPool::barrier() {
     arrived.store(0, std::memory_order_relaxed);
     met.advance();
   } else {
-    met.wait(round, spins);
+    met.wait(round);
   }
 }

@@ -10,10 +10,11 @@
 //
 // Waiting has two phases: spinning, because the other side is usually a few
 // microseconds away, and then sleeping in the kernel, because otherwise it may
-// be gone for long (no next token, a busy machine). With more workers than
-// cores the spinning phase is dropped: it would only keep the awaited thread
-// from running. While all waits end within their spinning phase, neither run()
-// nor barrier() makes a system call; neither ever allocates or locks.
+// be gone for long (no next token, a busy machine). The spinning phase adapts:
+// where it keeps ending in sleep it shrinks, because on a busy machine it only
+// keeps the awaited thread from running. With more workers than cores there is
+// none. While all waits end within their spinning phase, neither run() nor
+// barrier() makes a system call; neither ever allocates or locks.
 //
 // Affinity is respected and never set.
 //
@@ -36,15 +37,22 @@ namespace llmc::rt {
 /// A counter that threads wait on until it moves.
 class Signal {
 public:
+  /// Waiting spins for at most so many pauses.
+  void setSpins(uint32_t most) { mostSpins = most; }
+
   uint32_t value() const { return count.load(std::memory_order_acquire); }
   /// Adds 1 and wakes whoever sleeps in wait().
   void advance();
-  /// Returns once value() differs from `seen`, after at most `spins` pauses awake.
-  void wait(uint32_t seen, uint32_t spins);
+  /// Returns once value() differs from `seen`.
+  void wait(uint32_t seen);
 
 private:
+  bool spin(uint32_t seen, uint32_t limit) const;
+
   std::atomic<uint32_t> count{0};
   std::atomic<uint32_t> sleepers{0};
+  std::atomic<uint32_t> spins{0}; ///< what recent waits have found worth while
+  uint32_t mostSpins = 0;
 };
 
 class WorkerPool {
@@ -69,7 +77,7 @@ public:
   void barrier();
 
 private:
-  explicit WorkerPool(unsigned workers, uint32_t spins) : workers(workers), spins(spins) {}
+  explicit WorkerPool(unsigned workers) : workers(workers) {}
   static void *threadMain(void *argument);
   void serve(unsigned worker);
 
@@ -80,7 +88,6 @@ private:
   };
 
   const unsigned workers;
-  const uint32_t spins;
   std::vector<Seat> seats;
   const Region *current = nullptr; ///< null asks the threads to end
 
