@@ -342,10 +342,11 @@ private:
     emitRow(op, fn, llm::features(op->getResult(0)), p, bindings);
   }
 
-  /// The norm of a whole row whose only use is to be added: x + norm(y).
+  /// The norm of a whole row whose only use is to be added at once: x + norm(y). An op between the
+  /// two might take the place of y.
   static llm::NormOp addedNorm(llm::AddOp add) {
     auto norm = add.getRhs().getDefiningOp<llm::NormOp>();
-    bool fits = norm && norm.getGroups() == 1 && norm->hasOneUse() &&
+    bool fits = norm && norm.getGroups() == 1 && norm->hasOneUse() && norm->getNextNode() == add &&
                 add.getScale().convertToFloat() == 1.0f && add.getLhs() != add.getRhs();
     return fits ? norm : llm::NormOp();
   }
@@ -429,7 +430,8 @@ private:
           return success();
         })
         .Case([&](llm::NormOp op) {
-          if (auto add = dyn_cast<llm::AddOp>(*op->getUsers().begin()); add && addedNorm(add) == op)
+          auto add = dyn_cast_if_present<llm::AddOp>(op->getNextNode());
+          if (add && addedNorm(add) == op)
             return success();
           RowParams p;
           p.groups = op.getGroups();

@@ -12,7 +12,7 @@ llm.weight @g [32] "f32" from 0 at 65536
 llm.kv @kv {heads = 1, head_dim = 16, encoding = "f16", capacity = 512, k_offset = 0, v_offset = 16384}
 llm.rope_table @rope half_split {inv_freq = array<f32: 1.0, 0.5>}
 
-// The function is gone; kernels that say the same are one: both layers' projections share theirs.
+// The function is gone; programs share the kernels that say the same.
 // CHECK-NOT: func.func
 // CHECK-LABEL: sched.program @decode attributes {max_rows = 1 : i64}
 // CHECK: sched.dispatch @rope_table_0 <base = 1, row_block = 1>
@@ -27,7 +27,7 @@ llm.rope_table @rope half_split {inv_freq = array<f32: 1.0, 0.5>}
 // CHECK: sched.dispatch @linear_1 <base = 4> [#sched.bind<read buffer @[[X]]>, #sched.bind<read weight @g>, #sched.bind<read weight @up>, #sched.bind<read weight @up>, #sched.bind<write buffer @[[Y:y[.0-9]*]]>]
 // CHECK: sched.dispatch @linear_2 <base = 2> [#sched.bind<read buffer @[[Y]]>, #sched.bind<read weight @down>, #sched.bind<read buffer @[[X]]>, #sched.bind<write buffer @[[X]]>]
 // The head writes the step's logits: no output binding.
-// CHECK: sched.dispatch @linear_3 <base = 2> [#sched.bind<read buffer @[[X]]>, #sched.bind<read weight @g>, #sched.bind<read weight @table>]
+// CHECK: sched.dispatch @linear_3 <base = 2, out_rows = true> [#sched.bind<read buffer @[[X]]>, #sched.bind<read weight @g>, #sched.bind<read weight @table>]
 // CHECK-NOT: sched.dispatch
 // CHECK: sched.linear_kernel @linear_0
 // CHECK-SAME: merge_chunks = 3 : i64, merge_heads = 2 : i64
@@ -47,6 +47,7 @@ llm.rope_table @rope half_split {inv_freq = array<f32: 1.0, 0.5>}
 // Records of the wanted rows only.
 // CHECK: sched.dispatch @[[HEAD:prepare_[0-9]]] <base = 1, row_block = 1, out_rows = true>
 // CHECK: sched.prepare_kernel @[[HEAD]] {{.*}}out_rows
+
 
 // F32: sched.linear_kernel @linear_0 {{.*}}act = #sched<act f32>
 // F32-NOT: #sched<act int8>
