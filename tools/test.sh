@@ -45,7 +45,13 @@ finish() {
 }
 
 # build PRESET
-build() { cmake --preset "$1" -Wno-dev >"$results/configure-$1.out" && cmake --build --preset "$1"; }
+build() {
+  cmake --preset "$1" -Wno-dev >"$results/configure-$1.out" 2>&1 || {
+    cat "$results/configure-$1.out"
+    return 1
+  }
+  cmake --build --preset "$1"
+}
 # unit PRESET: ctest, with a report per gtest binary
 unit() {
   GTEST_OUTPUT=xml:$results/gtest-$1/ ctest --preset "$1" -j "$jobs" --output-on-failure \
