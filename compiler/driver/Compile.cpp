@@ -9,6 +9,7 @@
 #include "compiler/artifact/Writer.h"
 #include "compiler/codegen/cpu/CodeObject.h"
 #include "compiler/driver/Progress.h"
+#include "compiler/driver/Report.h"
 #include "compiler/ir/Sched.h"
 #include "frontends/gguf/ImportGguf.h"
 #include "llvm/Support/FileSystem.h"
@@ -109,7 +110,7 @@ private:
   }
 
   llvm::Error import() {
-    progress.begin("reading " + options.input);
+    begin(phaseName(Phase::Import), "reading " + options.input);
     GgufImportOptions import;
     if (!options.preTokenizer.empty())
       import.preOverride = options.preTokenizer;
@@ -168,7 +169,7 @@ private:
   }
 
   llvm::Error runPasses(Phase phase) {
-    progress.begin(("phase " + phaseName(phase)).str());
+    begin(phaseName(phase), ("phase " + phaseName(phase)).str());
     DiagnosticCollector diagnostics(context);
     mlir::PassManager pm(&context);
     buildPhasePipeline(pm, phase, pipeline);
@@ -195,7 +196,6 @@ private:
   llvm::Error print(ModuleOp module) {
     progress.finish();
     module.print(llvm::outs());
-    llvm::outs() << "\n";
     return llvm::Error::success();
   }
 
@@ -206,7 +206,7 @@ private:
         mlir::OwningOpRef<ModuleOp> kernels = cpu::emitKernels(*model.module, object);
         return print(*kernels);
       }
-      progress.begin(("generating code for " + isa->name).str());
+      begin(("codegen " + isa->name).str(), ("generating code for " + isa->name).str());
       DiagnosticCollector diagnostics(context);
       llvm::Expected<cpu::CodeObject> object =
           cpu::buildCodeObject(*model.module, *isa, options.dumpDir);
@@ -228,7 +228,7 @@ private:
   }
 
   llvm::Error write() {
-    progress.begin("packing weights");
+    begin(phaseName(Phase::Emit), "packing weights");
     ArtifactContents contents;
     contents.model = info;
     contents.tokenizer = &model.tokenizer;
@@ -241,7 +241,15 @@ private:
       progress.update(done, total);
     });
     progress.finish();
-    return error;
+    if (error || options.reportPath.empty())
+      return error;
+    return report.write(options.reportPath, contents, outputPath());
+  }
+
+  /// Starts a phase for the report and the terminal.
+  void begin(llvm::StringRef phase, llvm::StringRef task) {
+    report.beginPhase(phase);
+    progress.begin(task);
   }
 
   /// A file without tensors gives an artifact that only tokenizes.
@@ -258,6 +266,7 @@ private:
 
   const CompileOptions &options;
   Progress progress;
+  CompileReport report;
   mlir::MLIRContext context;
   ImportedModel model;
   PipelineOptions pipeline;

@@ -29,6 +29,8 @@ struct CompileOptions {
   Phase compileTo = Phase::Emit;
   /// Where IR is written after every phase; empty: nowhere.
   std::string dumpDir;
+  /// Where the report (Report.h) goes; empty: nowhere.
+  std::string reportPath;
   bool quiet = false;
 };
 

@@ -1,0 +1,106 @@
+//===- Report.cpp - what a compilation did, as JSON -----------------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/driver/Report.h"
+#include "compiler/weights/Recipe.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace llmc;
+
+void CompileReport::endPhase() {
+  if (running.empty())
+    return;
+  std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  phases.push_back({std::exchange(running, ""), elapsed.count()});
+}
+
+void CompileReport::beginPhase(llvm::StringRef name) {
+  endPhase();
+  running = name.str();
+  start = std::chrono::steady_clock::now();
+}
+
+static void writeWeights(llvm::json::OStream &json, const ArtifactContents &contents) {
+  mlir::ModuleOp module = contents.module;
+  for (auto weight : module.getOps<llm::WeightOp>()) {
+    llvm::Expected<Recipe> recipe = Recipe::create(weight, contents.files);
+    double bits = 0;
+    if (recipe)
+      bits = 8.0 * recipe->bytes() / (double(weight.getRows()) * weight.getColumns());
+    else
+      llvm::consumeError(recipe.takeError());
+    json.object([&] {
+      json.attribute("name", weight.getSymName());
+      json.attribute("rows", weight.getRows());
+      json.attribute("columns", weight.getColumns());
+      json.attribute("from", weight.getEncoding());
+      json.attribute("to", weight.getFinalEncoding());
+      json.attribute("bits_per_weight", bits);
+    });
+  }
+}
+
+static void writePrograms(llvm::json::OStream &json, const ArtifactContents &contents) {
+  mlir::ModuleOp module = contents.module;
+  for (auto program : module.getOps<sched::ProgramOp>()) {
+    auto dispatches = llvm::range_size(program.getOps<sched::DispatchOp>());
+    auto barriers = llvm::range_size(program.getOps<sched::BarrierOp>());
+    json.object([&] {
+      json.attribute("name", program.getSymName());
+      json.attribute("max_rows", int64_t(program.getMaxRows()));
+      json.attribute("dispatches", int64_t(dispatches));
+      json.attribute("barriers", int64_t(barriers));
+      if (contents.model.layers)
+        json.attribute("barriers_per_layer", double(barriers) / contents.model.layers);
+      json.attribute("arena_bytes", int64_t(program.getArenaSize().value_or(0)));
+    });
+  }
+}
+
+llvm::Error CompileReport::write(llvm::StringRef path, const ArtifactContents &contents,
+                                 llvm::StringRef artifact) {
+  endPhase();
+  std::error_code ec;
+  llvm::raw_fd_ostream stream(path, ec);
+  if (ec)
+    return llvm::createStringError(ec, "cannot write '" + path + "': " + ec.message());
+  uint64_t bytes = 0;
+  (void)llvm::sys::fs::file_size(artifact, bytes);
+  llvm::json::OStream json(stream, 2);
+  json.object([&] {
+    json.attribute("source", contents.model.source);
+    json.attribute("artifact", artifact);
+    json.attribute("artifact_bytes", int64_t(bytes));
+    json.attributeArray("phases", [&] {
+      for (const PhaseTime &phase : phases)
+        json.object([&] {
+          json.attribute("name", phase.name);
+          json.attribute("seconds", phase.seconds);
+        });
+    });
+    json.attributeArray("weights", [&] {
+      if (contents.module)
+        writeWeights(json, contents);
+    });
+    json.attributeArray("programs", [&] {
+      if (contents.module)
+        writePrograms(json, contents);
+    });
+    json.attributeArray("variants", [&] {
+      for (const ArtifactVariant &variant : contents.variants)
+        json.object([&] {
+          json.attribute("target", variant.target);
+          json.attribute("kernels", int64_t(variant.kernels.size()));
+          json.attribute("code_bytes", int64_t(variant.code.size()));
+        });
+    });
+  });
+  stream << "\n";
+  return llvm::Error::success();
+}

@@ -1,0 +1,49 @@
+//===- Report.h - what a compilation did, as JSON ---------------*- C++ -*-===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// `llmc compile --report FILE.json`:
+//
+//   {"source", "artifact", "artifact_bytes",
+//    "phases":   [{"name", "seconds"}],
+//    "weights":  [{"name", "rows", "columns", "from", "to", "bits_per_weight"}],
+//    "programs": [{"name", "max_rows", "dispatches", "barriers", "barriers_per_layer",
+//                  "arena_bytes"}],
+//    "variants": [{"target", "kernels", "code_bytes"}]}
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LLMC_COMPILER_DRIVER_REPORT_H
+#define LLMC_COMPILER_DRIVER_REPORT_H
+
+#include "compiler/artifact/Writer.h"
+#include <chrono>
+
+namespace llmc {
+
+class CompileReport {
+public:
+  /// Ends the running phase and starts `name`.
+  void beginPhase(llvm::StringRef name);
+  /// Writes the report of a finished compilation to `path`.
+  llvm::Error write(llvm::StringRef path, const ArtifactContents &contents,
+                    llvm::StringRef artifact);
+
+private:
+  void endPhase();
+
+  struct PhaseTime {
+    std::string name;
+    double seconds;
+  };
+  std::vector<PhaseTime> phases;
+  std::string running;
+  std::chrono::steady_clock::time_point start;
+};
+
+} // namespace llmc
+
+#endif // LLMC_COMPILER_DRIVER_REPORT_H
