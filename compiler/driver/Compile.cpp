@@ -12,14 +12,14 @@
 #include "compiler/driver/Report.h"
 #include "compiler/ir/Sched.h"
 #include "frontends/gguf/ImportGguf.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/raw_ostream.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Support/Timing.h"
 #include "runtime/text/PreTokenizer.h"
 #include "runtime/text/jinja/Template.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace llmc;
 using mlir::ModuleOp;
@@ -77,7 +77,9 @@ public:
     for (Phase phase : kPhases) {
       if (phase == Phase::Codegen || phase == Phase::Emit)
         break;
-      if (llvm::Error error = runPasses(phase))
+      if (llvm::Error error = phase == Phase::Import ? llvm::Error::success() : runPasses(phase))
+        return error;
+      if (llvm::Error error = dump(phase))
         return error;
       if (phase == options.compileTo)
         return print(*model.module);
@@ -140,7 +142,7 @@ private:
   llvm::Error checkContext() {
     auto trained = (*model.module)->getAttrOfType<mlir::IntegerAttr>("llm.context_length");
     info.trainContext = trained ? trained.getInt() : 0;
-    pipeline.context = options.context ? options.context
+    pipeline.context = options.context     ? options.context
                        : info.trainContext ? info.trainContext
                                            : pipeline.context;
     pipeline.f32Activations = options.f32Activations;
@@ -175,7 +177,7 @@ private:
     buildPhasePipeline(pm, phase, pipeline);
     if (failed(pm.run(*model.module)))
       return diagnostics.error(phaseName(phase));
-    return dump(phase);
+    return llvm::Error::success();
   }
 
   llvm::Error dump(Phase phase) {
@@ -212,8 +214,9 @@ private:
           cpu::buildCodeObject(*model.module, *isa, options.dumpDir);
       if (!object)
         return object.takeError();
-      ArtifactVariant variant{isa->name.str(), isa->triple.str(), {}, std::move(object->elf),
-                              std::move(object->kernels), std::move(object->scratchBytes)};
+      ArtifactVariant variant{
+          isa->name.str(),        isa->triple.str(),          {},
+          std::move(object->elf), std::move(object->kernels), std::move(object->scratchBytes)};
       for (llvm::StringRef feature : isa->cpuFeatures)
         variant.features.push_back(feature.str());
       variants.push_back(std::move(variant));
