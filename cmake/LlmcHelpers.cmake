@@ -10,7 +10,8 @@ target_include_directories(llmc_flags INTERFACE
   ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/runtime/include
   ${PROJECT_BINARY_DIR})
 target_compile_options(llmc_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti> -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden)
+  $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti> -Wall -Wextra -Wno-unused-parameter -fvisibility=hidden
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>) # false alarms of GCC 12 on std::string
 if(LLMC_SANITIZE)
   target_compile_options(llmc_flags INTERFACE -fsanitize=address,undefined
     -fno-sanitize-recover=undefined -fno-omit-frame-pointer -g)

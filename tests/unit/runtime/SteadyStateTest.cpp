@@ -106,8 +106,9 @@ void measure(unsigned threads, GenerateOptions options, DraftSource *draft = nul
   EXPECT_EQ(allocations, 0);
   EXPECT_EQ(locks, 0);
   // With company, a worker that is not scheduled in time makes the others sleep, rightly.
-  if (threads == 1)
+  if (threads == 1) {
     EXPECT_EQ(systemCalls, 0);
+  }
 }
 
 TEST(SteadyState, CountersWork) {
