@@ -48,7 +48,7 @@ struct EvalResult {
 /// Called after each window; returns false to stop early.
 using EvalProgress = FunctionRef<bool(uint32_t done, uint32_t total)>;
 
-/// Scores `tokens` (the text, encoded with BOS where the model adds it). `reference` may be null;
+/// Scores `tokens` (the text, encoded without special tokens). `reference` may be null;
 /// its vocabulary must have the same size. InvalidArgument where the text does not fill one window.
 StatusOr<EvalResult> evaluate(Session &session, Session *reference, std::span<const int32_t> tokens,
                               const EvalOptions &options, EvalProgress progress);

@@ -48,7 +48,7 @@ static StatusOr<EvalResult> score(const EvalArguments &arguments, const std::str
   if (!tokenizer)
     return unsupported(arguments.model + ": has no tokenizer, so it cannot score a text");
   std::vector<int32_t> tokens;
-  LLMC_RETURN_IF_ERROR(tokenizer->encode(text, {.addSpecial = true}, tokens));
+  LLMC_RETURN_IF_ERROR(tokenizer->encode(text, {}, tokens));
 
   Progress progress(/*enabled=*/true);
   progress.begin("scoring " + arguments.text);
