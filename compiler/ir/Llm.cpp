@@ -188,7 +188,7 @@ static LogicalResult checkKv(Operation *op, SymbolTableCollection &symbols, Flat
 }
 
 static LogicalResult checkHeads(Operation *op, KvOp kv, int64_t heads, int64_t queryFeatures) {
-  if (heads % kv.getHeads())
+  if (heads % int64_t(kv.getHeads()))
     return op->emitOpError("has ")
            << heads << " heads, no multiple of the cache's " << kv.getHeads();
   if (queryFeatures != heads * kv.getHeadDim())

@@ -34,13 +34,14 @@ FailureOr<HeadPath> walk(Value value, int64_t heads, Value positions) {
   HeadPath path;
   auto step = [&](Operation *op) -> bool { return op && op->hasOneUse(); };
   if (auto rope = value.getDefiningOp<RopeOp>()) {
-    if (!step(rope) || rope.getHeads() != heads || rope.getPositions() != positions)
+    if (!step(rope) || int64_t(rope.getHeads()) != heads || rope.getPositions() != positions)
       return failure();
     path.rope = rope.getTableAttr();
     value = rope.getInput();
   }
   if (auto norm = value.getDefiningOp<NormOp>()) {
-    if (!step(norm) || norm.getGroups() != heads || norm.getNorm().getKind() != NormKind::Rms)
+    if (!step(norm) || int64_t(norm.getGroups()) != heads ||
+        norm.getNorm().getKind() != NormKind::Rms)
       return failure();
     path.norm = norm.getNorm();
     value = norm.getInput();
