@@ -30,9 +30,16 @@
   X(uk_quantize_act)                                                                               \
   X(uk_copy_act_f32)                                                                               \
   X(uk_rms_norm)                                                                                   \
-  X(uk_layer_norm) X(uk_add) X(uk_scale) X(uk_act) X(uk_glu) X(uk_softcap) X(uk_rope_table)        \
-      X(uk_rope) X(uk_k_store) X(uk_v_store) X(uk_attend_chunk) X(uk_attend_merge)                 \
-          X(uk_attend_sink) X(uk_attend_finish)
+  X(uk_layer_norm)                                                                                 \
+  X(uk_add)                                                                                        \
+  X(uk_scale)                                                                                      \
+  X(uk_act)                                                                                        \
+  X(uk_glu)                                                                                        \
+  X(uk_softcap)                                                                                    \
+  X(uk_rope_table)                                                                                 \
+  X(uk_rope)                                                                                       \
+  X(uk_k_store)                                                                                    \
+  X(uk_v_store) X(uk_attend_chunk) X(uk_attend_merge) X(uk_attend_sink) X(uk_attend_finish)
 
 namespace llmc::test {
 
