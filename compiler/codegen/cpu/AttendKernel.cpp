@@ -115,10 +115,9 @@ struct Attend {
       e.loop(e.i64(0), e.i64(group), 1, [&](Value g) {
         Value qHead = e.add(e.mul(head, group), g);
         e.loop(e.i64(0), count, 1, [&](Value i) {
-          Value state = e.at(states, e.mul(i, bytes)), o = e.at(state, kPartialOutput);
+          Value state = e.at(states, e.mul(i, bytes));
           e.store(e.f32(-std::numeric_limits<float>::infinity()), state);
           e.store(e.f32(0), e.at(state, 4));
-          e.call("uk_scale", {o, e.f32(0), e.i64(headDim), o});
         });
         e.loop(first, last, 1, [&](Value chunk) {
           e.loop(e.i64(0), count, 1,

@@ -41,7 +41,6 @@ static void mergePartials(Emitter &e, const InputSpec &input, Value partials, Va
     Value negInf = e.f32(-std::numeric_limits<float>::infinity()), zero = e.f32(0);
     e.store(negInf, state);
     e.store(zero, l);
-    e.call("uk_scale", {o, zero, e.i64(headDim), o});
     e.loop(first, last, 1, [&](Value chunk) {
       Value partial = e.at(slots, e.mul(e.sub(chunk, base), bytes));
       e.call("uk_attend_merge", {state, l, o, partial, e.at(partial, 4),

@@ -205,7 +205,8 @@ UK_EXPORT void uk_attend_merge(float *m, float *l, float *o, const float *mb, co
   *m = top;
   *l = __builtin_fmaf(*lb, b, *l * a);
   forEachVector(head_dim, [=](int64_t i, auto load, auto store) __attribute__((always_inline)) {
-    store(o + i, fma(load(ob + i), xf(b), load(o + i) * a));
+    // An output that weighs nothing may not be written yet.
+    store(o + i, fma(load(ob + i), xf(b), a == 0.0f ? xf(0.0f) : load(o + i) * a));
   });
 }
 

@@ -15,20 +15,18 @@ UK_EXPORT void uk_quantize_act(const float *x, int64_t K, void *act_row) {
       const int64_t left = K - k - xLanes * h;
       v[h] = left >= xLanes ? loadAs<xf>(x + k + xLanes * h) : loadTail(x + k + xLanes * h, left);
     }
-    const float amax = maxOf(maxOf(absOf(v[0]), absOf(v[1])));
-    const bool tiny = amax < 1e-30f; // 127 / amax would overflow
-    const float d = tiny ? 0.0f : amax / 127.0f, inverse = tiny ? 0.0f : 127.0f / amax;
-    group->d = d;
     UK_UNROLL for (int h = 0; h < 2; ++h) {
+      const float amax = maxOf(absOf(v[h]));
+      const bool tiny = amax < 1e-30f; // 127 / amax would overflow
+      const float d = tiny ? 0.0f : amax / 127.0f, inverse = tiny ? 0.0f : 127.0f / amax;
       xf shifted = fma(v[h], xf(inverse), xf(ukRoundMagic));
       store(group->q + xLanes * h, __builtin_convertvector((xi)shifted - ukRoundMagicBits, int8_t
                                                            __attribute__((ext_vector_type(16)))));
-      group->sum16[h] = sumOf(shifted - ukRoundMagic);
-      group->dsum16[h] = d * group->sum16[h];
+      group->d[h] = d;
+      group->dsum[h] = d * sumOf(shifted - ukRoundMagic);
     }
-    group->sum = group->sum16[0] + group->sum16[1];
-    group->dsum = d * group->sum;
-    group->pad = 0;
+    group->dsums = group->dsum[0] + group->dsum[1];
+    UK_UNROLL for (float &unused : group->pad) unused = 0.0f;
   }
 }
 

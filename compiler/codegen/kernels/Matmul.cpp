@@ -102,47 +102,46 @@ UK_INLINE void dotVectors(const vb (&w)[8], const ActRows &a, int from, int to, 
   }
 }
 
-/// out[m] = sum over k-vectors [from, to) of (code - zero point) * q. The integers stay below 2^24,
-/// so that the float results are exact. S rows advance together: one row's products wait for each
-/// other.
+/// out[m] = sum over half `half` of code * q. The integers stay below 2^24: as floats they are
+/// exact. S rows advance together: one row's products wait for each other.
 template <int S>
-UK_INLINE void dotCodes(const UkFormat &f, const vb (&w)[8], const ActRows &a, int from, int to,
-                        vf (&out)[S]) {
+UK_INLINE void dotHalf(const UkFormat &f, const vb (&w)[8], const ActRows &a, int half,
+                       vf (&out)[S]) {
   vi dot[S] = {};
   if (f.loBits + f.hiBits < 8 && !f.codebook)
-    dotVectors<7>(w, a, from, to, dot);
+    dotVectors<7>(w, a, 4 * half, 4 * half + 4, dot);
   else
-    dotVectors<8>(w, a, from, to, dot);
-  UK_UNROLL for (int m = 0; m < S; ++m) {
-    const float sum = f.group == ukGroup ? a[m].sum : a[m].sum16[from / 4];
-    out[m] = f.zeroPoint ? fma(vf(-f.zeroPoint), vf(sum), toFloat(dot[m])) : toFloat(dot[m]);
-  }
+    dotVectors<8>(w, a, 4 * half, 4 * half + 4, dot);
+  UK_UNROLL for (int m = 0; m < S; ++m) out[m] = toFloat(dot[m]);
 }
 
-/// Adds one group's contribution to S rows.
+/// Adds one group's contribution to S rows:
+///   sum of scale * (d * dot - zero point * dsum) + min * dsum
+/// over the group, or over each half where the weights have a scale per 16.
 template <int S>
 UK_INLINE void addGroup(const UkFormat &f, const vb (&w)[8], const GroupScales &s, const ActRows &a,
                         vf *acc) {
-  vf dot[S], t[S];
-  if (f.group == ukGroup) {
-    dotCodes(f, w, a, 0, 8, dot);
-    UK_UNROLL for (int m = 0; m < S; ++m) t[m] = dot[m] * s.scale[0];
-  } else {
-    dotCodes(f, w, a, 0, 4, dot);
-    UK_UNROLL for (int m = 0; m < S; ++m) t[m] = dot[m] * s.scale[0];
-    dotCodes(f, w, a, 4, 8, dot);
-    UK_UNROLL for (int m = 0; m < S; ++m) t[m] = fma(dot[m], s.scale[1], t[m]);
-  }
+  vf dot[2][S];
+  dotHalf(f, w, a, 0, dot[0]);
+  dotHalf(f, w, a, 1, dot[1]);
   UK_UNROLL for (int m = 0; m < S; ++m) {
     vf &sum = acc[m * halves];
-    sum = fma(t[m], vf(a[m].d), sum);
-    if (!f.minSign)
-      continue;
     if (f.group == ukGroup) {
-      sum = fma(s.min[0], vf(a[m].dsum), sum);
-    } else {
-      sum = fma(s.min[0], vf(a[m].dsum16[0]), sum);
-      sum = fma(s.min[1], vf(a[m].dsum16[1]), sum);
+      vf t = fma(dot[1][m], vf(a[m].d[1]), dot[0][m] * a[m].d[0]);
+      if (f.zeroPoint)
+        t = fma(vf(-f.zeroPoint), vf(a[m].dsums), t);
+      sum = fma(t, s.scale[0], sum);
+      if (f.minSign)
+        sum = fma(s.min[0], vf(a[m].dsums), sum);
+      continue;
+    }
+    UK_UNROLL for (int h = 0; h < 2; ++h) {
+      vf t = dot[h][m] * a[m].d[h];
+      if (f.zeroPoint)
+        t = fma(vf(-f.zeroPoint), vf(a[m].dsum[h]), t);
+      sum = fma(t, s.scale[h], sum);
+      if (f.minSign)
+        sum = fma(s.min[h], vf(a[m].dsum[h]), sum);
     }
   }
 }

@@ -119,8 +119,8 @@ UK_EXPORT void uk_attend_chunk(const float *q, int64_t q_stride, int32_t rows, c
                                int64_t head_dim, int32_t kv_f32, float scale, float softcap,
                                float *m, float *l, float *o, int64_t o_stride);
 
-/// Merges partial b into the running (m, l, o[head_dim]) of one row. Starting from m = -inf, l = 0,
-/// o = 0 the result is exactly b.
+/// Merges partial b into the running (m, l, o[head_dim]) of one row. Starting from m = -inf, l = 0
+/// the result is exactly b, whatever o holds.
 UK_EXPORT void uk_attend_merge(float *m, float *l, float *o, const float *mb, const float *lb,
                                const float *ob, int64_t head_dim);
 

@@ -153,7 +153,7 @@ TEST(Attention, MergeIdentities) {
     EXPECT_EQ(none.m[0], -INFINITY);
     EXPECT_EQ(none.l[0], 0);
     float m = -INFINITY, l = 0;
-    std::vector<float> o(D, 0.0f);
+    std::vector<float> o(D, NAN); // not written yet
     k.uk_attend_merge(&m, &l, o.data(), none.m.data(), none.l.data(), none.o.data(), D);
     k.uk_attend_merge(&m, &l, o.data(), p.m.data(), p.l.data(), p.o.data(), D);
     k.uk_attend_merge(&m, &l, o.data(), none.m.data(), none.l.data(), none.o.data(), D);

@@ -54,23 +54,30 @@ float oracleInt8(const Weight &w, uint64_t n, const UkActGroup *act) {
     if (k % elements == 0)
       readBlock(w.encoding, w.row(n) + k / elements * w.encoding.blockBytes, block);
     const unsigned in = k % elements;
-    float t = 0;
-    for (unsigned i = 0; i < 32; i += f.group) {
-      const Affine a = affineOf(f, block.scale, block.min, block.subScale[(in + i) / f.group],
-                                block.subMin[(in + i) / f.group]);
-      int64_t dot = 0;
-      for (unsigned j = i; j < i + f.group; ++j)
-        dot += code(f, block, in + j) * act->q[j];
-      t = i == 0 ? float(dot) * a.scale : std::fmaf(float(dot), a.scale, t);
+    auto affine = [&](unsigned i) {
+      return affineOf(f, block.scale, block.min, block.subScale[(in + i) / f.group],
+                      block.subMin[(in + i) / f.group]);
+    };
+    float dot[2];
+    for (unsigned h = 0; h < 2; ++h) {
+      int64_t sum = 0;
+      for (unsigned j = 16 * h; j < 16 * h + 16; ++j)
+        sum += (code(f, block, in + j) + f.zeroPoint) * act->q[j];
+      dot[h] = float(sum);
     }
-    acc = std::fmaf(t, act->d, acc);
-    for (unsigned i = 0; f.minSign && i < 32; i += f.group) {
-      const Affine a = affineOf(f, block.scale, block.min, block.subScale[(in + i) / f.group],
-                                block.subMin[(in + i) / f.group]);
-      int sum = 0;
-      for (unsigned j = i; j < i + f.group; ++j)
-        sum += act->q[j];
-      acc = std::fmaf(a.min, act->d * float(sum), acc);
+    // Where both halves share a scale their products are added first.
+    const bool shared = f.group == 32;
+    for (unsigned h = 0; h < (shared ? 1 : 2); ++h) {
+      float t = dot[h] * act->d[h];
+      if (shared)
+        t = std::fmaf(dot[1], act->d[1], t);
+      const float dsum = shared ? act->dsums : act->dsum[h];
+      if (f.zeroPoint)
+        t = std::fmaf(-float(f.zeroPoint), dsum, t);
+      const Affine a = affine(16 * h);
+      acc = std::fmaf(t, a.scale, acc);
+      if (f.minSign)
+        acc = std::fmaf(a.min, dsum, acc);
     }
   }
   return acc;
@@ -213,24 +220,22 @@ TEST(QuantizeAct, EqualsTheOracle) {
       k.uk_quantize_act(x.data(), K, row.data());
       x.resize((K + 31) / 32 * 32);
       for (size_t g = 0; g < x.size() / 32; ++g) {
-        const float *group = &x[32 * g];
-        float amax = 0;
-        for (int i = 0; i < 32; ++i)
-          amax = std::max(amax, std::fabs(group[i]));
-        const float inverse = amax == 0 ? 0 : 127.0f / amax;
-        EXPECT_EQ(row[g].d, amax / 127.0f);
-        int sums[2] = {};
-        for (int i = 0; i < 32; ++i) {
-          const int q = int(std::nearbyint(double(group[i]) * inverse));
-          EXPECT_EQ(row[g].q[i], q) << k.isa << " K " << K << " i " << i;
-          sums[i / 16] += q;
-        }
         for (int h = 0; h < 2; ++h) {
-          EXPECT_EQ(row[g].sum16[h], sums[h]);
-          EXPECT_EQ(row[g].dsum16[h], row[g].d * float(sums[h]));
+          const float *half = &x[32 * g + 16 * h];
+          float amax = 0;
+          for (int i = 0; i < 16; ++i)
+            amax = std::max(amax, std::fabs(half[i]));
+          const float inverse = amax == 0 ? 0 : 127.0f / amax;
+          EXPECT_EQ(row[g].d[h], amax / 127.0f);
+          int sum = 0;
+          for (int i = 0; i < 16; ++i) {
+            const int q = int(std::nearbyint(double(half[i]) * inverse));
+            EXPECT_EQ(row[g].q[16 * h + i], q) << k.isa << " K " << K << " i " << i;
+            sum += q;
+          }
+          EXPECT_EQ(row[g].dsum[h], row[g].d[h] * float(sum));
         }
-        EXPECT_EQ(row[g].sum, sums[0] + sums[1]);
-        EXPECT_EQ(row[g].dsum, row[g].d * float(sums[0] + sums[1]));
+        EXPECT_EQ(row[g].dsums, row[g].dsum[0] + row[g].dsum[1]);
       }
     }
 }
