@@ -38,9 +38,11 @@ bool contains(uint64_t size, uint64_t offset, uint64_t length) {
   return offset <= size && length <= size - offset;
 }
 
-/// The flatbuffer verifier aligns the length of a vector, not its elements. Null is aligned.
+/// The flatbuffer verifier aligns the length of a vector, not its elements. A vector that is null
+/// or empty has none.
 template <typename Vector> bool isAligned(const Vector *vector, size_t alignment) {
-  return !vector || reinterpret_cast<uintptr_t>(vector->Data()) % alignment == 0;
+  return !vector || vector->size() == 0 ||
+         reinterpret_cast<uintptr_t>(vector->Data()) % alignment == 0;
 }
 
 bool between(uint64_t low, uint64_t value, uint64_t high) { return low <= value && value <= high; }
@@ -159,10 +161,8 @@ Status checkDispatch(const fb::Dispatch &dispatch, const fb::Variant &variant,
   LLMC_RETURN_IF_ERROR(checkTiles(dispatch.tiles(), header, maxRows, where));
   if (!dispatch.bindings())
     return {};
-  // The flatbuffer verifier aligns a vector's length, not its elements.
-  LLMC_RETURN_IF_ERROR(
-      require(reinterpret_cast<uintptr_t>(dispatch.bindings()->Data()) % alignof(fb::Binding) == 0,
-              where, "has misaligned bindings"));
+  LLMC_RETURN_IF_ERROR(require(isAligned(dispatch.bindings(), alignof(fb::Binding)), where,
+                               "has misaligned bindings"));
   for (const fb::Binding *binding : *dispatch.bindings())
     LLMC_RETURN_IF_ERROR(require(binding->offset() < sizeOf(binding->kind(), sizes), where,
                                  "binds a place outside its area"));
@@ -221,8 +221,9 @@ Status llmc::rt::validateHeader(const fb::Artifact &header, uint64_t fileSize) {
   LLMC_RETURN_IF_ERROR(checkTokenizer(header.tokenizer()));
   const uint64_t weights = header.sections()->Get(header.weights_section())->size();
   LLMC_RETURN_IF_ERROR(checkWeights(header, weights));
-  LLMC_RETURN_IF_ERROR(
-      require(header.variants() && header.variants()->size(), "variants", "is empty"));
+  LLMC_RETURN_IF_ERROR(require(header.variants(), "variants", "is missing"));
+  if (header.variants()->size() == 0) // a vocabulary: nothing is ever computed
+    return {};
   const AreaSizes sizes{0, weights, header.kv() ? header.kv()->size() : 0};
   for (size_t i = 0; i < header.variants()->size(); ++i)
     LLMC_RETURN_IF_ERROR(

@@ -56,15 +56,8 @@ StatusOr<std::shared_ptr<const Model>> Model::load(const std::string &path,
                                                    const ModelOptions &options) {
   LLMC_ASSIGN_OR_RETURN(Artifact artifact, Artifact::open(path, options.access));
   std::shared_ptr<Model> model(new Model(std::move(artifact)));
-  auto variant = chooseVariant(model->file.header(), options.variant, options.features);
-  if (!variant.ok())
-    return Status(variant.status().code(), path + ": " + variant.status().message());
-  model->chosen = variant.value();
-  LLMC_ASSIGN_OR_RETURN(
-      model->object,
-      CodeObject::load(model->file.section(model->chosen->code_section()),
-                       model->chosen->kernels()->size(),
-                       "the code for " + model->chosen->target()->str() + " in " + path));
+  if (model->file.header().variants()->size() > 0)
+    LLMC_RETURN_IF_ERROR(model->loadCode(options));
   const fb::Tokenizer *table = model->file.header().tokenizer();
   if (table && table->kind() != fb::TokenizerKind::None) {
     auto tokenizer = Tokenizer::create(table);
@@ -74,4 +67,15 @@ StatusOr<std::shared_ptr<const Model>> Model::load(const std::string &path,
     model->text = tokenizer.take();
   }
   return std::shared_ptr<const Model>(std::move(model));
+}
+
+Status Model::loadCode(const ModelOptions &options) {
+  auto variant = chooseVariant(file.header(), options.variant, options.features);
+  if (!variant.ok())
+    return Status(variant.status().code(), file.path() + ": " + variant.status().message());
+  chosen = variant.value();
+  LLMC_ASSIGN_OR_RETURN(
+      object, CodeObject::load(file.section(chosen->code_section()), chosen->kernels()->size(),
+                               "the code for " + chosen->target()->str() + " in " + file.path()));
+  return {};
 }

@@ -34,6 +34,8 @@ public:
 
   const Artifact &artifact() const { return file; }
   const fb::Model &info() const { return *file.header().model(); }
+  /// False for an artifact that holds a vocabulary only: it has no variant and no code.
+  bool canCompute() const { return chosen; }
   const fb::Variant &variant() const { return *chosen; }
   const CodeObject &code() const { return object; }
   /// Null for an artifact without a vocabulary.
@@ -42,6 +44,7 @@ public:
 
 private:
   Model(Artifact artifact) : file(std::move(artifact)) {}
+  Status loadCode(const ModelOptions &options);
 
   Artifact file;
   const fb::Variant *chosen = nullptr;

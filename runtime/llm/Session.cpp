@@ -35,6 +35,9 @@ StatusOr<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> 
 }
 
 Status Session::reserve(const SessionOptions &options) {
+  if (!model->canCompute())
+    return unsupported(model->artifact().path() +
+                       " holds a vocabulary only: it can tokenize, not generate");
   const uint32_t compiled = model->info().context_length();
   if (options.contextLimit > compiled)
     return outOfRange("a context of " + std::to_string(options.contextLimit) +

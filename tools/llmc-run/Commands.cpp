@@ -298,7 +298,7 @@ Status printConfig(const Options &options) {
     const Model &model = *loaded.model;
     config["model"] = model.artifact().path();
     config["mapped"] = model.artifact().isMapped();
-    config["variant"] = model.variant().target()->str();
+    config["variant"] = model.canCompute() ? Json(model.variant().target()->str()) : Json(nullptr);
     config["context"] =
         options.session.contextLimit ? options.session.contextLimit : model.info().context_length();
   }

@@ -7,6 +7,7 @@
 
 #include "runtime/llm/Artifact.h"
 #include "runtime/llm/Model.h"
+#include "runtime/llm/Session.h"
 #include "runtime/schema/Prefix.h"
 #include "tests/unit/support/ChainModel.h"
 
@@ -97,7 +98,6 @@ TEST(Artifact, HostileValuesAreRefused) {
       {"max_rows", [](ChainModel &m) { m.prefillRows = 0; }},
       {"max_rows", [](ChainModel &m) { m.prefillRows = UINT32_MAX; }},
       {"no decode program", [](ChainModel &m) { m.decodeName = "encode"; }},
-      {"variants", [](ChainModel &m) { m.variants.clear(); }},
       {"vocab_size", [](ChainModel &m) { m.next.clear(); }},
       {"context_length", [](ChainModel &m) { m.context = 0; }},
       {"less capacity", [](ChainModel &m) { m.capacity = 63; }},
@@ -142,6 +142,19 @@ TEST(Model, PicksTheFirstVariantThatRuns) {
   EXPECT_EQ(target({"avx2"}, "least"), "least");
   EXPECT_TRUE(has(target({"avx2"}, "best"), "avx512vnni"));
   EXPECT_TRUE(has(target({}, "worst"), "best, middle, least"));
+}
+
+TEST(Model, VocabularyOnly) {
+  ChainModel chain = ChainModel::counting(20);
+  chain.variants.clear();
+  auto model = Model::load(chain.write());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_FALSE(model.value()->canCompute());
+  auto pool = WorkerPool::create(1);
+  ASSERT_TRUE(pool.ok());
+  auto session = Session::create(model.value(), pool.take());
+  EXPECT_EQ(session.status().code(), StatusCode::Unsupported);
+  EXPECT_TRUE(has(session.status().message(), "vocabulary only"));
 }
 
 TEST(Model, NamesTheMissingFeature) {
