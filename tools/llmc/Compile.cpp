@@ -14,7 +14,7 @@ using namespace llmc;
 void llmc::tool::addCompile(CLI::App &app, Action &action) {
   struct Arguments {
     CompileOptions options;
-    std::string phase = phaseName(Phase::Emit).str(), activations = "int8";
+    std::string phase = phaseName(Phase::Emit).str(), activations = "int8", numerics = "strict";
   };
   auto arguments = std::make_shared<Arguments>();
   CompileOptions &options = arguments->options;
@@ -31,6 +31,12 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
       ->add_option("--activations", arguments->activations,
                    "int8 (default) or f32, the reference mode")
       ->check(CLI::IsMember({"int8", "f32"}));
+  // Every CPU kernel of today is strict at no cost, so both levels give the same artifact.
+  command
+      ->add_option("--numerics", arguments->numerics,
+                   "strict (default): prefill and decode give the same bits; fast: they may differ "
+                   "where that is faster")
+      ->check(CLI::IsMember({"strict", "fast"}));
   command
       ->add_option("--context", options.context,
                    "Positions a sequence may have (default: as trained)")
@@ -43,7 +49,7 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
   command->add_option("--compile-to", arguments->phase, "Stop after this phase and print its IR")
       ->check(CLI::IsMember(phases));
   command->add_option("--report", options.reportPath,
-                      "write phases, weights and programs to this JSON file");
+                      "Write phases, weights and programs to this JSON file");
   command->add_option("--dump-ir", options.dumpDir,
                       "Write the IR after every phase to this folder");
   command->add_flag("-q,--quiet", options.quiet, "No progress");
