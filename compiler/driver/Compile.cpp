@@ -35,6 +35,13 @@ static std::string knownPreTokenizerNames() {
   return names;
 }
 
+/// SentencePiece vocabularies read what they have no token for as unknown.
+static bool lacksNewline(const TokenizerData &tokenizer) {
+  return tokenizer.kind == TokenizerData::Kind::Spm &&
+         !llvm::is_contained(tokenizer.tokens, "<0x0A>") &&
+         !llvm::is_contained(tokenizer.tokens, "\n");
+}
+
 namespace {
 /// Collects MLIR's diagnostics so that the first error can be the one line that the user sees.
 class DiagnosticCollector {
@@ -128,15 +135,23 @@ private:
     if (!imported)
       return imported.takeError();
     model = std::move(*imported);
+    if (lacksNewline(model.tokenizer))
+      warn("the vocabulary has no token for a newline, which is read as the unknown token");
     // A template that the runtime could not render is refused now, not at the first request.
     if (!model.chatTemplate.empty()) {
-      auto parsed = rt::jinja::Template::parse(model.chatTemplate, "chat template");
+      auto parsed =
+          rt::jinja::Template::parse(model.chatTemplate, "chat template", rt::jinja::kChatTemplate);
       if (!parsed.ok())
         return makeError(options.input + ": " + parsed.status().message());
     }
     if (model.module && failed(mlir::verify(*model.module)))
       return makeError(options.input + ": the imported model is not valid");
     return llvm::Error::success();
+  }
+
+  void warn(const llvm::Twine &message) {
+    progress.finish();
+    llvm::errs() << "llmc: warning: " << options.input << ": " << message << "\n";
   }
 
   llvm::Error checkContext() {

@@ -26,9 +26,10 @@ StatusOr<ChatRenderer> ChatRenderer::create(std::shared_ptr<const Model> model) 
   if (!source || source->size() == 0)
     return unsupported(path + " has no chat template: it is not a chat model; use -p without "
                               "--chat");
-  LLMC_ASSIGN_OR_RETURN(
-      jinja::Template chatTemplate,
-      jinja::Template::parse(source->string_view(), "the chat template of " + path));
+  LLMC_ASSIGN_OR_RETURN(jinja::Template chatTemplate,
+                        jinja::Template::parse(source->string_view(),
+                                               "the chat template of " + path,
+                                               jinja::kChatTemplate));
   return ChatRenderer(std::move(model), std::move(chatTemplate));
 }
 

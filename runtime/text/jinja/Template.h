@@ -54,6 +54,10 @@ struct ParseOptions {
   bool generationTag = false;
 };
 
+/// How the template of a model is parsed, when it is compiled and when it is used: as transformers
+/// does, with its `generation` tag.
+inline constexpr ParseOptions kChatTemplate = {.generationTag = true};
+
 struct RenderOptions {
   /// Local time for strftime_now; the clock's when absent.
   std::optional<std::tm> now;
