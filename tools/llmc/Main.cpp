@@ -13,7 +13,7 @@ using namespace llmc::tool;
 
 int main(int argc, char **argv) {
   CLI::App app("llmc: an ahead-of-time compiler for language models", "llmc");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1); // a word that is none shall be named first
   app.set_version_flag("--version", "llmc " LLMC_VERSION);
   Action action;
   addCompile(app, action);
@@ -27,6 +27,10 @@ int main(int argc, char **argv) {
     return app.exit(request);
   } catch (const CLI::ParseError &error) {
     llvm::errs() << "llmc: " << error.what() << " (see llmc --help)\n";
+    return 1;
+  }
+  if (!action) {
+    llvm::errs() << "llmc: a subcommand is needed (see llmc --help)\n";
     return 1;
   }
   if (llvm::Error error = action()) {

@@ -14,9 +14,12 @@ using namespace llmc;
 using namespace llmc::tool;
 
 static llvm::Error render(const std::string &templatePath, const std::string &contextPath) {
-  llvm::Expected<std::string> source = readFile(templatePath), context = readFile(contextPath);
-  if (!source || !context)
-    return llvm::joinErrors(source.takeError(), context.takeError());
+  llvm::Expected<std::string> source = readFile(templatePath);
+  if (!source)
+    return source.takeError();
+  llvm::Expected<std::string> context = readFile(contextPath);
+  if (!context)
+    return context.takeError();
   auto text = rt::jinja::renderTemplate(*source, templatePath, *context);
   if (!text.ok())
     return makeError(text.status());
