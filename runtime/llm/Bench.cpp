@@ -108,3 +108,28 @@ StatusOr<BenchResult> llmc::rt::runBench(Session &session, const BenchOptions &o
       session.workers(), weights.first(std::min<size_t>(weights.size(), bytes)), options.repeat);
   return result;
 }
+
+StatusOr<VerifyCosts> llmc::rt::measureVerify(Session &session, const VerifyBenchOptions &options) {
+  constexpr uint32_t stepsPerRound = 5;
+  const uint32_t rows = session.verifyRows();
+  const std::vector<int32_t> tokens =
+      arbitraryTokens(options.position + rows, session.getModel().vocabSize());
+  const std::span<const int32_t> drafted = std::span(tokens).subspan(options.position);
+  session.reset();
+  LLMC_RETURN_IF_ERROR(session.prefill(std::span(tokens).first(options.position)));
+  std::vector<std::vector<double>> times(rows);
+  // All of them in each round: what disturbs the machine disturbs all alike.
+  for (uint32_t round = 0; round <= options.repeat; ++round)
+    for (uint32_t count = 1; count <= rows; ++count)
+      for (uint32_t i = 0; i < stepsPerRound; ++i) {
+        const auto start = Clock::now();
+        LLMC_RETURN_IF_ERROR(session.verify(drafted.first(count)));
+        if (round != 0)
+          times[count - 1].push_back(secondsSince(start));
+        LLMC_RETURN_IF_ERROR(session.rollback(options.position));
+      }
+  VerifyCosts costs{options.position, {}};
+  for (std::vector<double> &measured : times)
+    costs.seconds.push_back(median(std::move(measured)));
+  return costs;
+}

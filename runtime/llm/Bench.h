@@ -11,6 +11,7 @@
 #include "runtime/llm/Session.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace llmc::rt {
 
@@ -33,6 +34,19 @@ struct BenchResult {
 /// Measures greedy generation after a prompt of arbitrary tokens. OutOfRange where the context has
 /// no room for both.
 StatusOr<BenchResult> runBench(Session &session, const BenchOptions &options);
+
+struct VerifyBenchOptions {
+  uint32_t position = 64; ///< of the measured steps
+  uint32_t repeat = 3;    ///< rounds over all numbers of tokens, after one that is not measured
+};
+
+struct VerifyCosts {
+  uint32_t position;
+  std::vector<double> seconds; ///< [i]: median time of a step that verifies i + 1 tokens
+};
+
+/// Measures steps of 1 to Session::verifyRows() tokens. OutOfRange where the context has no room.
+StatusOr<VerifyCosts> measureVerify(Session &session, const VerifyBenchOptions &options);
 
 } // namespace llmc::rt
 

@@ -59,15 +59,21 @@ Status Session::reserve(const SessionOptions &options) {
 
   const BaseAddresses bases{arena.data(), model->artifact().weights().data(), kv.data()};
   const auto kernels = model->code().kernels();
-  decodeProgram = Program(*findProgram(variant, kDecodeProgram), kernels, bases);
-  prefillProgram = Program(*findProgram(variant, kPrefillProgram), kernels, bases);
-  if (const fb::Program *verify = findProgram(variant, kVerifyProgram))
-    verifyProgram = Program(*verify, kernels, bases);
-  const size_t ranges = std::max(
-      {decodeProgram.rangeCount(), prefillProgram.rangeCount(), verifyProgram.rangeCount()});
+  size_t ranges = 0;
+  for (auto [name, phase] :
+       {std::pair(kDecodeProgram, &decodePhase), std::pair(kPrefillProgram, &prefillPhase),
+        std::pair(kVerifyProgram, &verifyPhase)}) {
+    const fb::Program *program = findProgram(variant, name);
+    if (!program)
+      continue;
+    phase->program = Program(*program, kernels, bases);
+    ranges = std::max(ranges, phase->program.rangeCount());
+    if (options.profile)
+      phase->profile = std::make_unique<ProgramProfile>(*program);
+  }
   LLMC_ASSIGN_OR_RETURN(scratch, WorkerScratch::create(pool->size(), scratchSize, ranges));
 
-  const uint32_t most = prefillProgram.maxRows();
+  const uint32_t most = prefillPhase.program.maxRows();
   chunk = options.prefillChunk ? std::min(options.prefillChunk, most) : most;
   const size_t rowBytes = size_t(model->vocabSize()) * sizeof(float);
   logitsRows = static_cast<uint32_t>(std::clamp<size_t>(kLogitsBytes / rowBytes, 1, chunk));
@@ -91,7 +97,7 @@ Status Session::check(std::span<const int32_t> tokens) const {
   return {};
 }
 
-void Session::step(const Program &program, std::span<const int32_t> tokens, uint32_t outBegin,
+void Session::step(const Phase &phase, std::span<const int32_t> tokens, uint32_t outBegin,
                    uint32_t outRows) {
   const llmc_step_t step{static_cast<int32_t>(tokens.size()),
                          static_cast<int32_t>(history.size()),
@@ -99,13 +105,13 @@ void Session::step(const Program &program, std::span<const int32_t> tokens, uint
                          static_cast<int32_t>(outRows),
                          tokens.data(),
                          logitsRow(0)};
-  program.run(*pool, scratch, step);
+  phase.program.run(*pool, scratch, step, phase.profile.get());
   history.insert(history.end(), tokens.begin(), tokens.end());
 }
 
 void Session::prefillStep(std::span<const int32_t> tokens, uint32_t outBegin, uint32_t outRows) {
   const bool allPrompt = prompt == history.size();
-  step(prefillProgram, tokens, outBegin, outRows);
+  step(prefillPhase, tokens, outBegin, outRows);
   if (allPrompt)
     prompt = position();
 }
@@ -138,7 +144,7 @@ Status Session::prefill(std::span<const int32_t> tokens, LogitsSink sink) {
 Status Session::decode(int32_t token) {
   const std::span<const int32_t> tokens(&token, 1);
   LLMC_RETURN_IF_ERROR(check(tokens));
-  step(decodeProgram, tokens, 0, 1);
+  step(decodePhase, tokens, 0, 1);
   return {};
 }
 
@@ -149,7 +155,7 @@ Status Session::verify(std::span<const int32_t> tokens) {
   if (tokens.size() > verifyRows())
     return outOfRange(std::to_string(tokens.size()) + " tokens are more than the " +
                       std::to_string(verifyRows()) + " that can be verified in one step");
-  step(verifyProgram, tokens, 0, static_cast<uint32_t>(tokens.size()));
+  step(verifyPhase, tokens, 0, static_cast<uint32_t>(tokens.size()));
   return {};
 }
 
@@ -173,6 +179,14 @@ Status Session::rollback(uint32_t position) {
   history.resize(position);
   prompt = std::min(prompt, position);
   return {};
+}
+
+std::vector<const ProgramProfile *> Session::profiles() const {
+  std::vector<const ProgramProfile *> result;
+  for (const Phase *phase : {&prefillPhase, &decodePhase, &verifyPhase})
+    if (phase->profile)
+      result.push_back(phase->profile.get());
+  return result;
 }
 
 void Session::reset() {

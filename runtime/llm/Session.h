@@ -25,6 +25,7 @@
 #include "runtime/device/cpu/Program.h"
 #include "runtime/llm/Model.h"
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -36,6 +37,8 @@ struct SessionOptions {
   uint32_t contextLimit = 0;
   /// Prompt tokens per step; 0: as many as the prefill program takes.
   uint32_t prefillChunk = 0;
+  /// Measure every dispatch; see Session::profiles().
+  bool profile = false;
 };
 
 class Session {
@@ -62,7 +65,7 @@ public:
   /// `tokens[i]`. At most verifyRows() tokens; a single one is decode().
   Status verify(std::span<const int32_t> tokens);
   /// 1 where the artifact has no verify program.
-  uint32_t verifyRows() const { return verifyProgram.maxRows() ? verifyProgram.maxRows() : 1; }
+  uint32_t verifyRows() const { return std::max(verifyPhase.program.maxRows(), 1u); }
 
   /// Forgets all positions from `position` on. OutOfRange where a sliding window has already
   /// overwritten what `position` would look back at; reset() always works.
@@ -85,14 +88,20 @@ public:
   const Model &getModel() const { return *model; }
   WorkerPool &workers() const { return *pool; }
   /// Bytes of weights that decode() reads.
-  uint64_t decodeWeightBytes() const { return decodeProgram.weightBytes(); }
+  uint64_t decodeWeightBytes() const { return decodePhase.program.weightBytes(); }
+  /// One per phase, over all steps of this session; empty unless SessionOptions asked for it.
+  std::vector<const ProgramProfile *> profiles() const;
 
 private:
   Session(std::shared_ptr<const Model> model, std::shared_ptr<WorkerPool> pool)
       : model(std::move(model)), pool(std::move(pool)) {}
   Status reserve(const SessionOptions &options);
   Status check(std::span<const int32_t> tokens) const;
-  void step(const Program &program, std::span<const int32_t> tokens, uint32_t outBegin,
+  struct Phase {
+    Program program;
+    std::unique_ptr<ProgramProfile> profile; ///< may be null
+  };
+  void step(const Phase &phase, std::span<const int32_t> tokens, uint32_t outBegin,
             uint32_t outRows);
   void prefillStep(std::span<const int32_t> tokens, uint32_t outBegin, uint32_t outRows);
   float *logitsRow(uint32_t row) const {
@@ -103,7 +112,7 @@ private:
   std::shared_ptr<WorkerPool> pool;
   PageBuffer arena, kv, logitsArea;
   WorkerScratch scratch;
-  Program decodeProgram, verifyProgram, prefillProgram;
+  Phase decodePhase, verifyPhase, prefillPhase;
   std::vector<int32_t> history;
   uint32_t prompt = 0;
   uint32_t limit = 0;

@@ -11,6 +11,7 @@
 #include "runtime/llm/Bench.h"
 #include "runtime/llm/Chat.h"
 #include "tools/llmc-run/Npy.h"
+#include "tools/llmc-run/ProfileReport.h"
 
 #include <nlohmann/json.hpp>
 
@@ -125,6 +126,11 @@ StatusOr<std::unique_ptr<Session>> makeSession(const Options &options,
   return Session::create(std::move(model), std::move(pool), options.session);
 }
 
+/// What is due at the end of a command that has computed.
+Status finish(const Options &options, const Session &session) {
+  return options.session.profile ? reportProfile(session, options.profileFile) : Status();
+}
+
 void reportSpeed(const GenerateResult &result, double loadSeconds) {
   const uint32_t computed = result.promptTokens - result.reusedTokens;
   std::fprintf(stderr,
@@ -186,7 +192,8 @@ Status generate(const Options &options) {
   LLMC_ASSIGN_OR_RETURN(std::vector<int32_t> prompt, promptTokens(options, *loaded.model));
   LLMC_ASSIGN_OR_RETURN(auto session, makeSession(options, loaded.model));
   LLMC_ASSIGN_OR_RETURN(Generator generator, Generator::create(*session, options.generate));
-  return complete(options, generator, prompt, loaded).takeStatus();
+  LLMC_RETURN_IF_ERROR(complete(options, generator, prompt, loaded).takeStatus());
+  return finish(options, *session);
 }
 
 /// The next line of standard input, without its end; nothing at the end of the input.
@@ -220,7 +227,8 @@ Status chat(const Options &options) {
   };
   if (options.prompt || !options.promptFile.empty()) {
     LLMC_ASSIGN_OR_RETURN(std::string message, promptText(options));
-    return takeTurn(std::move(message));
+    LLMC_RETURN_IF_ERROR(takeTurn(std::move(message)));
+    return finish(options, *session);
   }
   const bool interactive = isatty(STDIN_FILENO);
   while (true) {
@@ -228,7 +236,7 @@ Status chat(const Options &options) {
       std::fputs("> ", stderr);
     std::optional<std::string> line = readLine();
     if (!line)
-      return {};
+      return finish(options, *session);
     if (!line->empty())
       LLMC_RETURN_IF_ERROR(takeTurn(std::move(*line)));
   }
@@ -254,7 +262,30 @@ Status bench(const Options &options) {
                      {"threads", session->workers().size()},
                      {"variant", loaded.model->variant().target()->str()}};
   printTable(json, options.json);
-  return {};
+  return finish(options, *session);
+}
+
+Status benchVerify(const Options &options) {
+  LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options));
+  LLMC_ASSIGN_OR_RETURN(auto session, makeSession(options, loaded.model));
+  LLMC_ASSIGN_OR_RETURN(VerifyCosts costs, measureVerify(*session, {.repeat = options.repeat}));
+  Json rows = Json::array();
+  for (size_t i = 0; i < costs.seconds.size(); ++i)
+    rows.push_back({{"tokens", i + 1},
+                    {"ms", costs.seconds[i] * kMillis},
+                    {"relative", costs.seconds[i] / costs.seconds[0]}});
+  if (options.json) {
+    printJson({{"steps", rows},
+               {"position", costs.position},
+               {"threads", session->workers().size()},
+               {"variant", loaded.model->variant().target()->str()}});
+  } else {
+    std::printf("%6s %10s %9s\n", "tokens", "ms", "relative");
+    for (const Json &row : rows)
+      std::printf("%6d %10.3f %9.2f\n", row["tokens"].get<int>(), row["ms"].get<double>(),
+                  row["relative"].get<double>());
+  }
+  return finish(options, *session);
 }
 
 Status writeLogits(const Options &options) {
@@ -324,6 +355,8 @@ Status llmc::run::execute(const Options &options) {
     return chat(options);
   case Command::Bench:
     return bench(options);
+  case Command::BenchVerify:
+    return benchVerify(options);
   }
   return internalError("unknown command");
 }

@@ -88,11 +88,16 @@ void addCommands(CLI::App &app, Options &options) {
         options.benchTokens = sizes[1];
       },
       "P,N: measure the speed of P prompt tokens and N generated ones");
+  group->add_flag_callback("--bench-verify", choose(Command::BenchVerify),
+                           "Measure a step that verifies 1, 2, ... tokens");
   group->add_flag_callback("--print-config", choose(Command::PrintConfig),
                            "Print what would be used: threads, variant, ...");
   group->require_option(0, 1);
-  app.add_option("--repeat", options.repeat, "Runs of --bench (3)")->check(CLI::Range(1, 1000));
+  app.add_option("--repeat", options.repeat, "Runs of --bench and --bench-verify (3)")
+      ->check(CLI::Range(1, 1000));
   app.add_option("--system", options.system, "The system message of --chat");
+  app.add_option("--profile", options.profileFile,
+                 "Write the time of every operation and layer to a JSON file, a table to stderr");
   app.add_flag("--json", options.json, "Print one JSON object");
 }
 
@@ -148,6 +153,7 @@ std::string contradiction(const Options &options) {
     return options.tokens ? "--chat takes text, not --tokens" : "";
   case Command::Detokenize:
   case Command::Bench:
+  case Command::BenchVerify:
   case Command::PrintConfig:
     return "";
   }
@@ -174,6 +180,7 @@ std::optional<int> llmc::run::parseOptions(int argc, char **argv, Options &optio
     return fail(std::string(error.what()) + " (see llmc-run --help)");
   }
   options.generate.special = options.special;
+  options.session.profile = !options.profileFile.empty();
   if (std::string mistake = contradiction(options); !mistake.empty())
     return fail(mistake + " (see llmc-run --help)");
   return std::nullopt;

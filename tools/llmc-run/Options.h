@@ -18,7 +18,16 @@
 namespace llmc::run {
 
 /// What to do with the model.
-enum class Command { Generate, Chat, Logits, Tokenize, Detokenize, Bench, PrintConfig };
+enum class Command {
+  Generate,
+  Chat,
+  Logits,
+  Tokenize,
+  Detokenize,
+  Bench,
+  BenchVerify,
+  PrintConfig
+};
 
 struct Options {
   Command command = Command::Generate;
@@ -34,6 +43,7 @@ struct Options {
   bool special = false;
   bool json = false;
   std::string logitsFile;
+  std::string profileFile; ///< empty: do not measure
   uint32_t benchPrompt = 0, benchTokens = 0, repeat = 3;
 
   std::string device = "auto";

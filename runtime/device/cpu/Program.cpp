@@ -84,12 +84,30 @@ int64_t Program::Tiles::count(const llmc_step_t &step) const {
   return result;
 }
 
-void Program::run(WorkerPool &pool, const WorkerScratch &scratch, const llmc_step_t &step) const {
-  pool.run([&](unsigned worker) { runWorker(pool, worker, scratch, step); });
+void Program::run(WorkerPool &pool, const WorkerScratch &scratch, const llmc_step_t &step,
+                  ProgramProfile *profile) const {
+  const auto untimed = [](size_t) {};
+  if (!profile) {
+    pool.run([&](unsigned worker) { runWorker(pool, worker, scratch, step, untimed); });
+    return;
+  }
+  DispatchTimer timer(*profile);
+  const auto timed = [&](size_t dispatch) { timer.start(dispatch); };
+  pool.run([&](unsigned worker) {
+    if (worker == 0)
+      runWorker(pool, worker, scratch, step, timed);
+    else
+      runWorker(pool, worker, scratch, step, untimed);
+  });
+  timer.finish();
+  ++profile->steps;
+  for (size_t i = 0; i < dispatches.size(); ++i)
+    profile->dispatches[i].calls += tiles[dispatches[i].range].count(step) > 0;
 }
 
+template <typename Started>
 void Program::runWorker(WorkerPool &pool, unsigned worker, const WorkerScratch &scratch,
-                        const llmc_step_t &step) const {
+                        const llmc_step_t &step, Started started) const {
   WorkerScratch::Range *const ranges = scratch.ranges(worker);
   const int64_t workers = pool.size();
   for (size_t i = 0; i < tiles.size(); ++i) {
@@ -100,6 +118,7 @@ void Program::runWorker(WorkerPool &pool, unsigned worker, const WorkerScratch &
   for (const Dispatch &dispatch : dispatches) {
     if (dispatch.barrier)
       pool.barrier();
+    started(&dispatch - dispatches.data());
     const WorkerScratch::Range range = ranges[dispatch.range];
     if (range.begin < range.end)
       dispatch.kernel(buffers.data() + dispatch.firstBuffer, &step, mine, range.begin, range.end);

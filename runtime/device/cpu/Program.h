@@ -20,6 +20,7 @@
 #include "runtime/base/Memory.h"
 #include "runtime/base/Status.h"
 #include "runtime/base/WorkerPool.h"
+#include "runtime/device/cpu/Profile.h"
 
 #include <cstdint>
 #include <span>
@@ -72,8 +73,10 @@ public:
   /// Bytes of weights that one step reads.
   uint64_t weightBytes() const { return weights; }
 
-  /// Computes one step on all workers of `pool`. Allocates nothing.
-  void run(WorkerPool &pool, const WorkerScratch &scratch, const llmc_step_t &step) const;
+  /// Computes one step on all workers of `pool`, and adds it to `profile` if there is one.
+  /// Allocates nothing.
+  void run(WorkerPool &pool, const WorkerScratch &scratch, const llmc_step_t &step,
+           ProgramProfile *profile = nullptr) const;
 
 private:
   struct Tiles {
@@ -89,8 +92,10 @@ private:
     bool barrier;
   };
   uint16_t tilesIndex(const fb::Tiles *record);
+  /// Calls `started(index)` when a dispatch starts on this worker.
+  template <typename Started>
   void runWorker(WorkerPool &pool, unsigned worker, const WorkerScratch &scratch,
-                 const llmc_step_t &step) const;
+                 const llmc_step_t &step, Started started) const;
 
   uint32_t rows = 0;
   uint64_t weights = 0;
