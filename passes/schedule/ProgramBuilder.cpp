@@ -192,6 +192,21 @@ private:
     return builder.getArrayAttr(list);
   }
 
+  /// What a linear is in a transformer, for profiles.
+  static StringRef roleOf(llm::LinearOp op) {
+    auto activated = [](llm::LinearOp linear) {
+      return linear && (linear.getGated() || linear.getActivation() != llm::Activation::None);
+    };
+    Value input = op.getInput();
+    if (activated(op))
+      return "ffn_up";
+    if (input.getDefiningOp<llm::AttendOp>())
+      return "attn_out";
+    bool down = activated(input.getDefiningOp<llm::LinearOp>()) ||
+                isa_and_present<llm::GluOp, llm::ActOp>(input.getDefiningOp());
+    return down ? "ffn_down" : "linear";
+  }
+
   LogicalResult lowerLinear(llm::LinearOp op) {
     Value input = op.getInput();
     bool logits = isLogits(op);
@@ -228,12 +243,8 @@ private:
         unit(bool(op.getResidual())), unit(outRows), unit(logits), i64(options.familyRows),
         i64(merge ? attend.getHeads() : 0), i64(merge ? kv(attend.getKvAttr()).getWindow() : 0),
         i64(merge ? maxChunks(kv(attend.getKvAttr())) : 0));
-    dispatch(op,
-             op.getGated() ? "ffn_up"
-             : logits      ? "logits"
-             : merge       ? "attn_out"
-                           : "linear",
-             kernel, TilesAttr::get(ctx(), panels, 0, 0, 0, outRows), bindings);
+    dispatch(op, logits ? "logits" : roleOf(op), kernel,
+             TilesAttr::get(ctx(), panels, 0, 0, 0, outRows), bindings);
     return success();
   }
 

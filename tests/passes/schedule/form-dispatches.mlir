@@ -22,12 +22,12 @@ llm.rope_table @rope half_split {inv_freq = array<f32: 1.0, 0.5>}
 // With few rows attention is split over chunks, and the projection merges the partials and adds in
 // place.
 // CHECK: sched.dispatch @attend_0 <base = 1, kv_chunk = 256> [#sched.bind<read buffer @[[Q]]>, #sched.bind<read key @kv>, #sched.bind<read value @kv>, #sched.bind<write buffer @[[P:partials[.0-9]*]]>]
-// CHECK: sched.dispatch @linear_0 <base = 2> [#sched.bind<read buffer @[[P]]>, #sched.bind<read weight @o>, #sched.bind<read buffer @[[X]]>, #sched.bind<write buffer @[[X]]>]
+// CHECK: sched.dispatch @linear_0 <base = 2> [#sched.bind<read buffer @[[P]]>, #sched.bind<read weight @o>, #sched.bind<read buffer @[[X]]>, #sched.bind<write buffer @[[X]]>] {layer = 0 : i64, op_name = "attn_out"}
 // A gated pair shares its tiles: 4 panels.
-// CHECK: sched.dispatch @linear_1 <base = 4> [#sched.bind<read buffer @[[X]]>, #sched.bind<read weight @g>, #sched.bind<read weight @up>, #sched.bind<read weight @up>, #sched.bind<write buffer @[[Y:y[.0-9]*]]>]
-// CHECK: sched.dispatch @linear_2 <base = 2> [#sched.bind<read buffer @[[Y]]>, #sched.bind<read weight @down>, #sched.bind<read buffer @[[X]]>, #sched.bind<write buffer @[[X]]>]
+// CHECK: sched.dispatch @linear_1 <base = 4> [#sched.bind<read buffer @[[X]]>, #sched.bind<read weight @g>, #sched.bind<read weight @up>, #sched.bind<read weight @up>, #sched.bind<write buffer @[[Y:y[.0-9]*]]>] {layer = 0 : i64, op_name = "ffn_up"}
+// CHECK: sched.dispatch @linear_2 <base = 2> [#sched.bind<read buffer @[[Y]]>, #sched.bind<read weight @down>, #sched.bind<read buffer @[[X]]>, #sched.bind<write buffer @[[X]]>] {layer = 0 : i64, op_name = "ffn_down"}
 // The head writes the step's logits: no output binding.
-// CHECK: sched.dispatch @linear_3 <base = 2, out_rows = true> [#sched.bind<read buffer @[[X]]>, #sched.bind<read weight @g>, #sched.bind<read weight @table>]
+// CHECK: sched.dispatch @linear_3 <base = 2, out_rows = true> [#sched.bind<read buffer @[[X]]>, #sched.bind<read weight @g>, #sched.bind<read weight @table>] {op_name = "logits"}
 // CHECK-NOT: sched.dispatch
 // CHECK: sched.linear_kernel @linear_0
 // CHECK-SAME: merge_chunks = 3 : i64, merge_heads = 2 : i64
@@ -43,7 +43,7 @@ llm.rope_table @rope half_split {inv_freq = array<f32: 1.0, 0.5>}
 // CHECK: sched.dispatch @qkv_1 <base = 4> [#sched.bind<read buffer @[[ACT]]>,
 // CHECK: sched.dispatch @attend_1 <base = 1, row_block = 8>
 // CHECK: sched.dispatch @prepare_1
-// CHECK: sched.dispatch @linear_4 <base = 2>
+// CHECK: sched.dispatch @linear_4 <base = 2> {{.*}}op_name = "attn_out"
 // Records of the wanted rows only.
 // CHECK: sched.dispatch @[[HEAD:prepare_[0-9]]] <base = 1, row_block = 1, out_rows = true>
 // CHECK: sched.prepare_kernel @[[HEAD]] {{.*}}out_rows
