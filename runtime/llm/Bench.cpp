@@ -112,11 +112,13 @@ StatusOr<BenchResult> llmc::rt::runBench(Session &session, const BenchOptions &o
 StatusOr<VerifyCosts> llmc::rt::measureVerify(Session &session, const VerifyBenchOptions &options) {
   constexpr uint32_t stepsPerRound = 5;
   const uint32_t rows = session.verifyRows();
+  const uint32_t position =
+      std::min(options.position, session.contextLimit() - std::min(session.contextLimit(), rows));
   const std::vector<int32_t> tokens =
-      arbitraryTokens(options.position + rows, session.getModel().vocabSize());
-  const std::span<const int32_t> drafted = std::span(tokens).subspan(options.position);
+      arbitraryTokens(position + rows, session.getModel().vocabSize());
+  const std::span<const int32_t> drafted = std::span(tokens).subspan(position);
   session.reset();
-  LLMC_RETURN_IF_ERROR(session.prefill(std::span(tokens).first(options.position)));
+  LLMC_RETURN_IF_ERROR(session.prefill(std::span(tokens).first(position)));
   std::vector<std::vector<double>> times(rows);
   // All of them in each round: what disturbs the machine disturbs all alike.
   for (uint32_t round = 0; round <= options.repeat; ++round)
@@ -126,9 +128,9 @@ StatusOr<VerifyCosts> llmc::rt::measureVerify(Session &session, const VerifyBenc
         LLMC_RETURN_IF_ERROR(session.verify(drafted.first(count)));
         if (round != 0)
           times[count - 1].push_back(secondsSince(start));
-        LLMC_RETURN_IF_ERROR(session.rollback(options.position));
+        LLMC_RETURN_IF_ERROR(session.rollback(position));
       }
-  VerifyCosts costs{options.position, {}};
+  VerifyCosts costs{position, {}};
   for (std::vector<double> &measured : times)
     costs.seconds.push_back(median(std::move(measured)));
   return costs;

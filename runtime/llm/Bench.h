@@ -36,7 +36,7 @@ struct BenchResult {
 StatusOr<BenchResult> runBench(Session &session, const BenchOptions &options);
 
 struct VerifyBenchOptions {
-  uint32_t position = 64; ///< of the measured steps
+  uint32_t position = 64; ///< of the measured steps; less where the context is shorter
   uint32_t repeat = 3;    ///< rounds over all numbers of tokens, after one that is not measured
 };
 

@@ -45,7 +45,7 @@ StatusOr<Generator> Generator::create(Session &session, GenerateOptions options,
 }
 
 Generator::Generator(Session &session, GenerateOptions given, DraftSource *draft)
-    : session(&session), options(std::move(given)), draft(draft),
+    : session(&session), options(std::move(given)), draft(draft), draftLength(options.draft),
       tokenizer(session.getModel().tokenizer()),
       sampler(options.sampler, session.getModel().vocabSize()) {
   batch.reserve(session.verifyRows());
@@ -61,13 +61,15 @@ StatusOr<GenerateResult> Generator::generate(std::span<const int32_t> prompt, Te
 
   const auto start = Clock::now();
   LLMC_ASSIGN_OR_RETURN(result.reusedTokens, prefill(prompt));
+  if (draft)
+    draft->start();
   budget = std::min(options.maxTokens, session->contextLimit() - session->position());
   produced.reserve(budget);
   if (budget != 0)
     batch.assign(1, draw(0, session->position()));
   const auto first = Clock::now();
   if (budget != 0) {
-    LLMC_ASSIGN_OR_RETURN(result.finish, decode(sink, result.steps));
+    LLMC_RETURN_IF_ERROR(decode(sink, result));
   }
   finishText(sink);
   result.prefillSeconds = seconds(start, first);
@@ -102,35 +104,57 @@ StatusOr<uint32_t> Generator::prefill(std::span<const int32_t> prompt) {
 }
 
 /// `batch` holds the first token: drawn, but neither accepted nor computed.
-StatusOr<FinishReason> Generator::decode(TextSink sink, uint32_t &steps) {
+Status Generator::decode(TextSink sink, GenerateResult &result) {
   while (true) {
     LLMC_ASSIGN_OR_RETURN(std::optional<FinishReason> end, accept(batch[0], sink));
-    if (end)
-      return *end;
-    if (draft) {
-      const size_t room = std::min<size_t>(session->verifyRows() - 1, budget - produced.size());
-      batch.resize(1 + room);
-      batch.resize(1 + draft->propose(session->tokens(), batch[0], std::span(batch).subspan(1)));
+    if (end) {
+      result.finish = *end;
+      return {};
     }
+    const auto start = Clock::now();
+    const DraftSource::Proposal proposal = propose();
+    const uint32_t drafted = draftLength.choose(proposal);
     const uint32_t before = session->position();
-    LLMC_RETURN_IF_ERROR(session->verify(batch));
-    ++steps;
+    LLMC_RETURN_IF_ERROR(session->verify(std::span(batch).first(1 + drafted)));
+    const double stepSeconds = seconds(start, Clock::now());
 
     uint32_t row = 0;
     int32_t token = draw(row, before + 1);
-    while (row + 1 < batch.size() && token == batch[row + 1]) {
+    const auto asProposed = [&] { return row < proposal.size && token == batch[row + 1]; };
+    while (row < drafted && asProposed()) {
       LLMC_ASSIGN_OR_RETURN(end, accept(token, sink));
       if (end)
         break;
       ++row;
       token = draw(row, before + row + 1);
     }
-    if (row + 1 < batch.size())
+    const uint32_t matched = row + asProposed();
+    ++result.steps;
+    result.verifySteps += drafted != 0;
+    result.stepTokens += row + 1;
+    result.drafted += drafted;
+    result.accepted += std::min(matched, drafted);
+    draftLength.observe(proposal, 1 + drafted, stepSeconds, row + 1, matched);
+
+    if (row < drafted)
       LLMC_RETURN_IF_ERROR(session->rollback(before + row + 1));
-    if (end)
-      return *end;
+    if (end) {
+      result.finish = *end;
+      return {};
+    }
     batch.assign(1, token);
   }
+}
+
+/// Appends to `batch`, which holds one token.
+DraftSource::Proposal Generator::propose() {
+  // A step draws one token more than it accepts.
+  const size_t room = std::min<size_t>(
+      {session->verifyRows() - 1, draftLength.most(), budget - produced.size() - 1});
+  if (!draft || room == 0)
+    return {};
+  batch.resize(1 + room);
+  return draft->propose(session->tokens(), batch[0], std::span(batch).subspan(1));
 }
 
 /// Takes a drawn token into the completion; tells if that ends it.

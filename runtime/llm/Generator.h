@@ -7,7 +7,7 @@
 //
 // The loop that all generation goes through: compute a step, sample, decide
 // whether to go on. It is written over "verify these tokens": the token sampled
-// last, followed by what a DraftSource guesses comes next. A guess is accepted as
+// last, followed by what a DraftSource guesses comes next (Draft.h). A guess is accepted as
 // long as it is what the sampler draws anyway, so that drafts change the speed
 // and never the tokens. Without a source every step has one token.
 //
@@ -20,6 +20,7 @@
 #ifndef LLMC_RUNTIME_LLM_GENERATOR_H
 #define LLMC_RUNTIME_LLM_GENERATOR_H
 
+#include "runtime/llm/Draft.h"
 #include "runtime/llm/Sampler.h"
 #include "runtime/llm/Session.h"
 #include "runtime/text/TextStream.h"
@@ -36,6 +37,7 @@ namespace llmc::rt {
 
 struct GenerateOptions {
   SamplerOptions sampler = {};
+  DraftOptions draft = {};
   uint32_t maxTokens = std::numeric_limits<uint32_t>::max(); ///< until the context is full
   std::vector<std::string> stops = {}; ///< the text ends before the first of these
   bool ignoreEnd = false;              ///< end tokens are tokens like all others
@@ -58,18 +60,12 @@ struct GenerateResult {
   uint32_t reusedTokens = 0; ///< of the prompt, still in the KV cache
   uint32_t completionTokens = 0;
   uint32_t steps = 0;        ///< decode and verify steps
+  uint32_t verifySteps = 0;  ///< those with drafted tokens
+  uint32_t stepTokens = 0;   ///< drawn in all steps
+  uint32_t drafted = 0;      ///< tokens that were verified
+  uint32_t accepted = 0;     ///< those that were drawn, too
   double prefillSeconds = 0; ///< until the first token is known
   double decodeSeconds = 0;  ///< all after that
-};
-
-/// Guesses tokens.
-class DraftSource {
-public:
-  virtual ~DraftSource() = default;
-  /// Writes up to `draft.size()` tokens that may follow `history` and then `last`; gives their
-  /// number.
-  virtual size_t propose(std::span<const int32_t> history, int32_t last,
-                         std::span<int32_t> draft) = 0;
 };
 
 class Generator {
@@ -92,7 +88,8 @@ public:
 private:
   Generator(Session &session, GenerateOptions options, DraftSource *draft);
   StatusOr<uint32_t> prefill(std::span<const int32_t> prompt);
-  StatusOr<FinishReason> decode(TextSink sink, uint32_t &steps);
+  Status decode(TextSink sink, GenerateResult &result);
+  DraftSource::Proposal propose();
   StatusOr<std::optional<FinishReason>> accept(int32_t token, TextSink sink);
   int32_t draw(uint32_t row, uint32_t length);
   void startText();
@@ -101,12 +98,13 @@ private:
   Session *session;
   GenerateOptions options;
   DraftSource *draft;
+  DraftLength draftLength;
   const Tokenizer *tokenizer;
   Sampler sampler;
   std::optional<StreamDecoder> decoder;
   StopMatcher matcher;
   std::vector<int32_t> produced;
-  std::vector<int32_t> batch; ///< the tokens of a step
+  std::vector<int32_t> batch; ///< the token drawn last and what is proposed to follow
   std::string decoded, shown;
   uint32_t budget = 0; ///< the most tokens that this completion may have
 };

@@ -10,6 +10,7 @@
 #include "runtime/base/Topology.h"
 #include "runtime/llm/Bench.h"
 #include "runtime/llm/Chat.h"
+#include "runtime/llm/NgramDraft.h"
 #include "tools/llmc-run/Npy.h"
 #include "tools/llmc-run/ProfileReport.h"
 
@@ -126,18 +127,30 @@ StatusOr<std::unique_ptr<Session>> makeSession(const Options &options,
   return Session::create(std::move(model), std::move(pool), options.session);
 }
 
+/// Null where drafts are not asked for.
+StatusOr<std::unique_ptr<DraftSource>> makeDraft(const Options &options, const Session &session) {
+  if (!options.ngramDrafts)
+    return std::unique_ptr<DraftSource>();
+  if (session.verifyRows() == 1)
+    return unsupported(session.getModel().artifact().path() + " has no code that verifies drafts");
+  return std::unique_ptr<DraftSource>(new NgramDraft(session.contextLimit()));
+}
+
 /// What is due at the end of a command that has computed.
 Status finish(const Options &options, const Session &session) {
   return options.session.profile ? reportProfile(session, options.profileFile) : Status();
 }
 
-void reportSpeed(const GenerateResult &result, double loadSeconds) {
+void reportSpeed(const GenerateResult &result, const Options &options, double loadSeconds) {
   const uint32_t computed = result.promptTokens - result.reusedTokens;
   std::fprintf(stderr,
                "prompt %u tokens, %.1f tokens/s; generated %u tokens, %.1f tokens/s; "
                "loaded in %.0f ms\n",
                result.promptTokens, rate(computed, result.prefillSeconds), result.completionTokens,
-               rate(result.steps, result.decodeSeconds), loadSeconds * kMillis);
+               rate(result.stepTokens, result.decodeSeconds), loadSeconds * kMillis);
+  if (options.ngramDrafts)
+    std::fprintf(stderr, "drafts: %u of %u tokens accepted, in %u of %u steps\n", result.accepted,
+                 result.drafted, result.verifySteps, result.steps);
 }
 
 Json describe(const GenerateResult &result, const std::string &text,
@@ -155,7 +168,12 @@ Json describe(const GenerateResult &result, const std::string &text,
             {"prefill_ms", result.prefillSeconds * kMillis},
             {"decode_ms", result.decodeSeconds * kMillis},
             {"prefill_tok_s", rate(computed, result.prefillSeconds)},
-            {"decode_tok_s", rate(result.steps, result.decodeSeconds)}}},
+            {"decode_tok_s", rate(result.stepTokens, result.decodeSeconds)}}},
+          {"drafts",
+           {{"steps", result.steps},
+            {"verify_steps", result.verifySteps},
+            {"proposed", result.drafted},
+            {"accepted", result.accepted}}},
           {"seed", options.generate.sampler.seed}};
 }
 
@@ -183,7 +201,7 @@ StatusOr<std::string> complete(const Options &options, Generator &generator,
   if (!loaded.model->tokenizer())
     printIds(generator.completion());
   print("\n");
-  reportSpeed(result, loaded.seconds);
+  reportSpeed(result, options, loaded.seconds);
   return text;
 }
 
@@ -191,7 +209,9 @@ Status generate(const Options &options) {
   LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options));
   LLMC_ASSIGN_OR_RETURN(std::vector<int32_t> prompt, promptTokens(options, *loaded.model));
   LLMC_ASSIGN_OR_RETURN(auto session, makeSession(options, loaded.model));
-  LLMC_ASSIGN_OR_RETURN(Generator generator, Generator::create(*session, options.generate));
+  LLMC_ASSIGN_OR_RETURN(auto draft, makeDraft(options, *session));
+  LLMC_ASSIGN_OR_RETURN(Generator generator,
+                        Generator::create(*session, options.generate, draft.get()));
   LLMC_RETURN_IF_ERROR(complete(options, generator, prompt, loaded).takeStatus());
   return finish(options, *session);
 }
@@ -212,7 +232,9 @@ Status chat(const Options &options) {
   LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options));
   LLMC_ASSIGN_OR_RETURN(ChatRenderer renderer, ChatRenderer::create(loaded.model));
   LLMC_ASSIGN_OR_RETURN(auto session, makeSession(options, loaded.model));
-  LLMC_ASSIGN_OR_RETURN(Generator generator, Generator::create(*session, options.generate));
+  LLMC_ASSIGN_OR_RETURN(auto draft, makeDraft(options, *session));
+  LLMC_ASSIGN_OR_RETURN(Generator generator,
+                        Generator::create(*session, options.generate, draft.get()));
   std::vector<ChatMessage> messages;
   if (!options.system.empty())
     messages.push_back({"system", options.system});

@@ -121,6 +121,23 @@ void addGeneration(CLI::App &app, GenerateOptions &generate) {
   group->add_flag("--ignore-end", generate.ignoreEnd, "Go on after end tokens");
 }
 
+void addDrafts(CLI::App &app, Options &options) {
+  auto *group = app.add_option_group("Drafts", "Verify several tokens in a step; changes no token");
+  auto *source = group
+                     ->add_option_function<std::string>(
+                         "--draft", [&](const std::string &) { options.ngramDrafts = true; },
+                         "Where drafts come from: ngram, repetitions in the text so far")
+                     ->check(CLI::IsMember({"ngram"}));
+  group->add_option("--draft-max", options.generate.draft.most, "Drafted tokens in a step (8)")
+      ->check(CLI::Range(1, 1024))
+      ->needs(source);
+  group
+      ->add_flag_callback(
+          "--draft-always", [&] { options.generate.draft.adaptive = false; },
+          "Verify whole drafts, even where plain steps are faster")
+      ->needs(source);
+}
+
 void addMachine(CLI::App &app, Options &options) {
   auto *group = app.add_option_group("Machine");
   group
@@ -169,6 +186,7 @@ std::optional<int> llmc::run::parseOptions(int argc, char **argv, Options &optio
   addInput(app, options);
   addCommands(app, options);
   addGeneration(app, options.generate);
+  addDrafts(app, options);
   addMachine(app, options);
 
   options.generate.sampler.seed = randomSeed();

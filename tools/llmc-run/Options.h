@@ -40,6 +40,7 @@ struct Options {
 
   rt::GenerateOptions generate;
   std::string system;
+  bool ngramDrafts = false;
   bool special = false;
   bool json = false;
   std::string logitsFile;

@@ -75,6 +75,43 @@ TEST_F(Run, TextOnStdoutSpeedOnStderr) {
   EXPECT_NE(outcome.err.find("tokens/s"), std::string::npos);
 }
 
+TEST_F(Run, DraftsAreReported) {
+  const std::string arguments = "--tokens 0,1,2,0,1 -n 6 --json";
+  const Json plain = Json::parse(run(model, arguments).out);
+  const Json drafted = Json::parse(run(model, arguments + " --draft ngram --draft-always").out);
+  EXPECT_EQ(drafted["tokens"], plain["tokens"]);
+  EXPECT_EQ(plain["drafts"]["steps"], 5);
+  EXPECT_EQ(plain["drafts"]["proposed"], 0);
+  // The first token is 2. After 0, 1, 2 came 0, 1, 2 in the prompt; now comes 3, and nothing that
+  // follows has been there before.
+  EXPECT_EQ(drafted["drafts"]["verify_steps"], 1);
+  EXPECT_EQ(drafted["drafts"]["proposed"], 3);
+  EXPECT_EQ(drafted["drafts"]["accepted"], 0);
+}
+
+TEST_F(Run, Profile) {
+  const std::string path = testing::TempDir() + "llmc-run-test-profile";
+  const Outcome outcome = run(model, "--tokens 1,2 -n 4 --profile " + path);
+  EXPECT_EQ(outcome.exitStatus, 0);
+  EXPECT_NE(outcome.err.find("decode: 3 steps"), std::string::npos) << outcome.err;
+  const Json profile = Json::parse(readFile(path));
+  std::remove(path.c_str());
+  ASSERT_EQ(profile["dispatches"].size(), 6u) << "of prefill and decode";
+  EXPECT_EQ(profile["dispatches"][5]["phase"], "decode");
+  EXPECT_EQ(profile["dispatches"][5]["op"], "test");
+  EXPECT_EQ(profile["dispatches"][5]["calls"], 3);
+  EXPECT_EQ(profile["dispatches"][5]["bytes"], 3 * 64);
+}
+
+TEST_F(Run, BenchVerify) {
+  const Json json = Json::parse(run(model, "--bench-verify --repeat 1 --json").out);
+  ASSERT_EQ(json["steps"].size(), 4u);
+  EXPECT_EQ(json["steps"][0]["relative"], 1);
+  EXPECT_EQ(json["steps"][3]["tokens"], 4);
+  EXPECT_EQ(json["position"], 60) << "the context has 64";
+  EXPECT_NE(run(model, "--bench-verify").out.find("relative"), std::string::npos);
+}
+
 TEST_F(Run, Json) {
   const Json json = Json::parse(run(model, "--tokens 27,28 --json").out);
   EXPECT_EQ(json["text"], "t29 ");

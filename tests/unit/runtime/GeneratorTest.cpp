@@ -167,51 +167,6 @@ TEST(Generator, WithoutTokenizerThereAreTokensOnly) {
   EXPECT_EQ(outcome.text, "");
 }
 
-/// Proposes t + 1, except after `wrongAfter`.
-struct CountingDraft : DraftSource {
-  int32_t vocab, wrongAfter;
-  size_t limit;
-  uint32_t proposed = 0;
-  CountingDraft(int32_t vocab, int32_t wrongAfter, size_t limit)
-      : vocab(vocab), wrongAfter(wrongAfter), limit(limit) {}
-  size_t propose(std::span<const int32_t>, int32_t last, std::span<int32_t> draft) override {
-    const size_t count = std::min(limit, draft.size());
-    for (size_t i = 0; i < count; ++i)
-      last = draft[i] = last == wrongAfter ? 0 : (last + 1) % vocab;
-    proposed += count;
-    return count;
-  }
-};
-
-TEST(Generator, DraftsChangeNoTokens) {
-  ChainModel chain = ChainModel::counting(32);
-  chain.endTokens = {27};
-  auto plain = makeSession(chain), drafted = makeSession(chain);
-  for (uint32_t maxTokens : {1u, 2u, 7u, 100u})
-    for (size_t limit : {0, 1, 2, 3})
-      for (int32_t wrongAfter : {-1, 4, 9}) {
-        CountingDraft draft(32, wrongAfter, limit);
-        const Outcome expected = generate(*plain, {1}, {.maxTokens = maxTokens});
-        const Outcome outcome = generate(*drafted, {1}, {.maxTokens = maxTokens}, &draft);
-        EXPECT_EQ(outcome.tokens, expected.tokens);
-        EXPECT_EQ(outcome.text, expected.text);
-        EXPECT_EQ(outcome.result.finish, expected.result.finish);
-        EXPECT_LE(drafted->position(), plain->position());
-      }
-}
-
-TEST(Generator, DraftsAreCountedInSteps) {
-  // Field report e7: drafts of 3, one wrong; 12 tokens, the first from prefill.
-  auto session = makeSession(ChainModel::counting(32));
-  for (int round = 0; round < 50; ++round) {
-    CountingDraft draft(32, 4, 3);
-    const Outcome outcome = generate(*session, {1}, {.maxTokens = 12}, &draft);
-    EXPECT_EQ(outcome.tokens, iota(12, 2));
-    EXPECT_EQ(outcome.result.steps, 3u);
-    EXPECT_EQ(draft.proposed, 9u);
-  }
-}
-
 TEST(Generator, BadOptionsAreRefused) {
   auto session = makeSession(ChainModel::counting(32));
   for (const SamplerOptions &sampler :

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/llm/Generator.h"
+#include "runtime/llm/NgramDraft.h"
 #include "tests/unit/runtime/Sessions.h"
 
 #include <gtest/gtest.h>
@@ -144,13 +145,20 @@ TEST(SteadyState, AllFilters) {
 
 TEST(SteadyState, Drafts) {
   struct Counting : DraftSource {
-    size_t propose(std::span<const int32_t>, int32_t last, std::span<int32_t> draft) override {
+    Proposal propose(std::span<const int32_t>, int32_t last, std::span<int32_t> draft) override {
       for (int32_t &token : draft)
         token = last = (last + 1) % 300;
-      return draft.size();
+      return {draft.size()};
     }
   } draft;
-  measure(1, {}, &draft);
+  for (bool adaptive : {false, true})
+    measure(1, {.draft = {.adaptive = adaptive}}, &draft);
+}
+
+TEST(SteadyState, NgramDrafts) {
+  NgramDraft draft(512);
+  for (bool adaptive : {false, true})
+    measure(1, {.draft = {.adaptive = adaptive}}, &draft);
 }
 
 } // namespace
