@@ -155,6 +155,10 @@ private:
       uint64_t weightBytes = 0;
       for (mlir::Attribute attr : dispatch.getBindings())
         bindings.push_back(binding(op, llvm::cast<sched::BindAttr>(attr), weightBytes));
+      // An embedding reads one row of its table per token.
+      if (llvm::isa<sched::EmbedKernelOp>(
+              mlir::SymbolTable::lookupSymbolIn(module, dispatch.getKernelAttr().getAttr())))
+        weightBytes /= contents.model.vocab;
       sched::TilesAttr t = dispatch.getTiles();
       fb::Tiles tiles(t.getBase(), t.getRowBlock(), t.getKvChunk(), t.getWindow(), t.getOutRows());
       dispatches.push_back(fb::CreateDispatchDirect(

@@ -98,6 +98,9 @@ class Inspect(TestCase):
         for program in report["programs"]:
             self.assertGreater(program["dispatches"], program["dispatches_per_layer"])
             self.assertGreater(program["barriers"], 0)
+            # A step reads every weight once; of the embedding, tied to the output, one row more.
+            weights = sum(w["bytes"] for w in report["weights"])
+            self.assertAlmostEqual(program["weight_bytes"], weights, delta=1024)
         self.assertEqual(len(report["kv"]), 30)
         # Quantized weights keep their own format.
         encodings = {row["encoding"]: row for row in report["encodings"]}

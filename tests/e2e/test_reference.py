@@ -26,18 +26,20 @@ class Reference:
         return compiled(model(self.name), "--activations", "f32")
 
     def test_top_logits(self):
+        artifact = self.artifact()
         for prompt in reference(self.name)["prompts"]:
             with self.subTest(prompt=prompt["ids"]):
-                row = prompt_logits(self.artifact(), prompt["ids"])[-1]
+                row = prompt_logits(artifact, prompt["ids"])[-1]
                 top = sorted(range(len(row)), key=row.__getitem__, reverse=True)[:20]
                 self.assertEqual(top, prompt["top20_ids"])
                 for token, logit in zip(top, prompt["top20_logits"]):
                     self.assertAlmostEqual(row[token], logit, delta=TOP_LOGITS)
 
     def test_greedy_tokens(self):
+        artifact = self.artifact()
         for prompt in reference(self.name)["prompts"]:
             with self.subTest(prompt=prompt["ids"]):
-                result = generate(self.artifact(), prompt["ids"], 64, "--ignore-end")
+                result = generate(artifact, prompt["ids"], 64, "--ignore-end")
                 self.assertEqual(result["tokens"], prompt["greedy64"])
 
     def test_perplexity(self):
