@@ -179,6 +179,19 @@ class RealModels(TestCase):
         self.assertEqual(streamed.text, result["text"] + "\n")
         self.assertIn("tokens/s", streamed.error)
 
+    def test_eval(self):
+        artifact = compiled(model("smollm2-135m"))
+        result = succeed(LLMC, "eval", artifact, "--text", __file__, "--window", "64", "--windows",
+                         "2", "--against", artifact, "--json").json
+        self.assertEqual((result["tokens"], len(result["nll_per_window"])), (64, 2))
+        self.assertEqual((result["mean_kld"], result["kld_99_9"], result["same_top"]), (0, 0, 1))
+        self.assertAlmostEqual(result["ppl"], result["reference_ppl"], places=9)
+        text = self.folder / "short.txt"
+        text.write_text("Too short.")
+        self.assertRefused(run(LLMC, "eval", artifact, "--text", text), "short.txt", "fewer", "512")
+        self.assertRefused(run(LLMC, "eval", artifact, "--text", text, "--window", "9999"),
+                           artifact.name, "9999", "8192")
+
     def test_conversation(self):
         """Two turns from standard input; the second is computed on top of the first."""
         artifact = compiled(model("smollm2-135m"))

@@ -89,32 +89,15 @@ class Load(TestCase):
 class LimitedMemory(TestCase):
     """A control group with 0.6 of the artifact's size; needs the right to make one."""
 
-    # Where version 1 and version 2 have their groups, and the file with the limit.
-    HIERARCHIES = (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-                   ("/sys/fs/cgroup", "memory.max"))
-
-    def group(self, limit):
-        """A new group with that limit in bytes, removed after the test."""
-        for root, control in self.HIERARCHIES:
-            group = pathlib.Path(root, "llmc-e2e-%d" % os.getpid())
-            try:
-                group.mkdir()
-            except OSError:
-                continue
-            self.addCleanup(group.rmdir)
-            if (group / control).exists():
-                (group / control).write_text(str(limit))
-                return group
-        self.skipTest("no right to make a control group with a memory limit")
-
     def test_tokens_are_equal(self):
         artifact = compiled(model("gemma3-270m"))
         prompt = reference("gemma3-270m")["prompts"][0]["ids"]
         expected = harness.generate(artifact, prompt, 4)["tokens"]
-        group = self.group(artifact.stat().st_size * 6 // 10)
-        enter = "echo $$ > %s/cgroup.procs && exec \"$@\"" % group
-        result = succeed("sh", "-c", enter, "sh", LLMC_RUN, artifact, "--tokens",
-                         harness.ids(prompt), "-n", "4", "--temp", "0", "--json")
+        limit = artifact.stat().st_size * 6 // 10
+        enter = self.in_control_group(("/sys/fs/cgroup/memory", "memory.limit_in_bytes", limit),
+                                      ("/sys/fs/cgroup", "memory.max", limit))
+        result = succeed(*enter, LLMC_RUN, artifact, "--tokens", harness.ids(prompt), "-n", "4",
+                         "--temp", "0", "--json")
         self.assertEqual(result.json["tokens"], expected)
 
 

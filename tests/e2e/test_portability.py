@@ -13,7 +13,7 @@ VARIANTS = ("x86-64-v4+vnni", "x86-64-v3")
 
 
 class Threads(TestCase):
-    """h1. Quotas of control groups are the unit test of runtime/base."""
+    """h1. How quotas are read and nested is the unit test of runtime/base."""
 
     def config(self, *prefix, env=None):
         return succeed(*prefix, LLMC_RUN, "--print-config", "--json", env=env).json
@@ -27,6 +27,14 @@ class Threads(TestCase):
 
     def test_within_the_mask(self):
         self.assertLessEqual(self.config()["threads"], len(os.sched_getaffinity(0)))
+
+    def test_quota(self):
+        enter = self.in_control_group(("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", 150000),
+                                      ("/sys/fs/cgroup", "cpu.max", "150000 100000"))
+        config = self.config(*enter)
+        self.assertEqual((config["threads"], config["cpu_quota"]), (1, 1.5))
+        override = succeed(*enter, LLMC_RUN, "--print-config", "--json", "--threads", "3").json
+        self.assertEqual(override["threads"], 3)
 
     def test_override_wins(self):
         config = succeed(LLMC_RUN, "--print-config", "--json", "--threads", "5").json

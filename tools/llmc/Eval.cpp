@@ -52,10 +52,15 @@ static StatusOr<EvalResult> score(const EvalArguments &arguments, const std::str
 
   Progress progress(/*enabled=*/true);
   progress.begin("scoring " + arguments.text);
-  return evaluate(*session, reference.get(), tokens, options, [&](uint32_t done, uint32_t total) {
-    progress.update(done, total);
-    return true;
-  });
+  auto result =
+      evaluate(*session, reference.get(), tokens, options, [&](uint32_t done, uint32_t total) {
+        progress.update(done, total);
+        return true;
+      });
+  if (!result.ok())
+    return Status(result.status().code(),
+                  arguments.model + " on " + arguments.text + ": " + result.status().message());
+  return result;
 }
 
 static llvm::Error eval(const EvalArguments &arguments) {
