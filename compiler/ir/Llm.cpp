@@ -188,13 +188,13 @@ static LogicalResult checkKv(Operation *op, SymbolTableCollection &symbols, Flat
 }
 
 static LogicalResult checkHeads(Operation *op, KvOp kv, int64_t heads, int64_t queryFeatures) {
-  if (heads % int64_t(kv.getHeads()))
-    return op->emitOpError("has ")
-           << heads << " heads, no multiple of the cache's " << kv.getHeads();
-  if (queryFeatures != heads * kv.getHeadDim())
+  int64_t kvHeads = kv.getHeads(), headDim = kv.getHeadDim();
+  if (heads % kvHeads)
+    return op->emitOpError("has ") << heads << " heads, no multiple of the cache's " << kvHeads;
+  if (queryFeatures != heads * headDim)
     return op->emitOpError("has a query of ")
-           << queryFeatures << " features, " << heads << " heads of " << kv.getHeadDim() << " need "
-           << heads * kv.getHeadDim();
+           << queryFeatures << " features, " << heads << " heads of " << headDim << " need "
+           << heads * headDim;
   return success();
 }
 
