@@ -225,8 +225,14 @@ private:
       }
       begin(("codegen " + isa->name).str(), ("generating code for " + isa->name).str());
       DiagnosticCollector diagnostics(context);
-      llvm::Expected<cpu::CodeObject> object =
-          cpu::buildCodeObject(*model.module, *isa, options.dumpDir);
+      // Several targets do not write over each other's kernels.
+      llvm::SmallString<128> folder(options.dumpDir);
+      if (!folder.empty() && isas.size() > 1) {
+        llvm::sys::path::append(folder, isa->name);
+        if (std::error_code ec = llvm::sys::fs::create_directories(folder))
+          return makeError("cannot create '" + folder + "': " + ec.message());
+      }
+      llvm::Expected<cpu::CodeObject> object = cpu::buildCodeObject(*model.module, *isa, folder);
       if (!object)
         return object.takeError();
       ArtifactVariant variant{
