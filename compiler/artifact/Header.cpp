@@ -13,7 +13,7 @@ using namespace llmc;
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-static constexpr const char *kProducer = "llmc 0.1.0";
+static constexpr const char *kProducer = "llmc " LLMC_VERSION;
 
 namespace {
 class HeaderBuilder {

@@ -71,7 +71,6 @@ void llmc::buildPhasePipeline(mlir::OpPassManager &pm, Phase phase,
   case Phase::Schedule: {
     schedule::FormDispatchesPassOptions form;
     form.f32 = options.f32Activations;
-    form.context = options.context;
     form.prefillRows = options.prefillRows;
     form.verifyRows = options.verifyRows;
     pm.addPass(schedule::createPackWeightsPass());

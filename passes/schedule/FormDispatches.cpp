@@ -28,10 +28,9 @@ struct FormDispatches : schedule::impl::FormDispatchesPassBase<FormDispatches> {
       return signalPassFailure();
     }
     schedule::KernelSet kernels(module);
-    const schedule::ProgramOptions programs[] = {
-        {"decode", 1, verifyRows, true, f32, context},
-        {"verify", verifyRows, verifyRows, true, f32, context},
-        {"prefill", prefillRows, prefillRows, false, f32, context}};
+    const schedule::ProgramOptions programs[] = {{"decode", 1, verifyRows, true, f32},
+                                                 {"verify", verifyRows, verifyRows, true, f32},
+                                                 {"prefill", prefillRows, prefillRows, false, f32}};
     for (const schedule::ProgramOptions &options : programs)
       if (failed(schedule::buildProgram(forward, kernels, options)))
         return signalPassFailure();

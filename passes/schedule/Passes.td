@@ -24,8 +24,7 @@ def FormDispatchesPass : Pass<"llmc-form-dispatches", "::mlir::ModuleOp"> {
   let options = [
     Option<"f32", "f32", "bool", "false", "float activations (the reference mode)">,
     Option<"verifyRows", "verify-rows", "int64_t", "16", "rows of the verify program">,
-    Option<"prefillRows", "prefill-rows", "int64_t", "512", "rows of the prefill program">,
-    Option<"context", "context", "int64_t", "4096", "positions that a sequence may have">];
+    Option<"prefillRows", "prefill-rows", "int64_t", "512", "rows of the prefill program">];
 }
 
 def PackWeightsPass : Pass<"llmc-pack-weights", "::mlir::ModuleOp"> {

@@ -53,7 +53,6 @@ struct ProgramOptions {
   int64_t familyRows;
   bool few;
   bool f32;
-  int64_t context;
 };
 
 /// Builds a program from `forward`; emits an error and fails on what it cannot schedule.

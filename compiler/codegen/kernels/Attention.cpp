@@ -148,12 +148,6 @@ template <int RT> UK_INLINE void attendTiles(AttendTile &t, int64_t &rows) {
   }
 }
 
-/// o *= factor.
-UK_INLINE void rescale(float *o, float factor, int64_t n) {
-  forEachVector(n, [=](int64_t i, auto load, auto store)
-                       __attribute__((always_inline)) { store(o + i, load(o + i) * factor); });
-}
-
 UK_INLINE float expOne(float x) { return expOf(xf(x))[0]; }
 
 /// What a partial result with maximum `m` is worth once the maximum is `top`.
@@ -208,14 +202,6 @@ UK_EXPORT void uk_attend_merge(float *m, float *l, float *o, const float *mb, co
     // An output that weighs nothing may not be written yet.
     store(o + i, fma(load(ob + i), xf(b), a == 0.0f ? xf(0.0f) : load(o + i) * a));
   });
-}
-
-UK_EXPORT void uk_attend_sink(float *m, float *l, float *o, float sink, int64_t head_dim) {
-  const float top = *m < sink ? sink : *m;
-  const float a = weightAt(*m, top);
-  *m = top;
-  *l = __builtin_fmaf(*l, a, expOne(sink - top));
-  rescale(o, a, head_dim);
 }
 
 UK_EXPORT void uk_attend_finish(const float *o, const float *l, int64_t head_dim, float *out) {

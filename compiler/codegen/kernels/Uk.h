@@ -124,9 +124,6 @@ UK_EXPORT void uk_attend_chunk(const float *q, int64_t q_stride, int32_t rows, c
 UK_EXPORT void uk_attend_merge(float *m, float *l, float *o, const float *mb, const float *lb,
                                const float *ob, int64_t head_dim);
 
-/// A sink: one more logit without a value; l += exp(sink - m), rescaling where sink > m.
-UK_EXPORT void uk_attend_sink(float *m, float *l, float *o, float sink, int64_t head_dim);
-
 /// out[head_dim] = o / l; zeros where l is 0. out may be o.
 UK_EXPORT void uk_attend_finish(const float *o, const float *l, int64_t head_dim, float *out);
 

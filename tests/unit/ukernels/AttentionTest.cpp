@@ -163,21 +163,6 @@ TEST(Attention, MergeIdentities) {
   }
 }
 
-// A sink takes its share of the softmax and gives no value.
-TEST(Attention, Sink) {
-  for (const Kernels &k : kernels())
-    for (float sink : {-3.0f, 0.5f, 4.0f}) {
-      float m = 1.5f, l = 2.0f;
-      std::vector<float> o = {1, 2, 3};
-      k.uk_attend_sink(&m, &l, o.data(), sink, 3);
-      const double top = std::max(1.5f, sink), factor = std::exp(1.5 - top);
-      EXPECT_EQ(m, float(top));
-      EXPECT_NEAR(l, 2 * factor + std::exp(sink - top), 1e-6);
-      for (int i = 0; i < 3; ++i)
-        EXPECT_NEAR(o[i], (i + 1) * factor, 1e-6);
-    }
-}
-
 // Large scores do not overflow: only differences are exponentiated.
 TEST(Attention, LargeScores) {
   const int64_t D = 16;

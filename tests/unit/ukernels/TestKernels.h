@@ -39,7 +39,7 @@
   X(uk_rope_table)                                                                                 \
   X(uk_rope)                                                                                       \
   X(uk_k_store)                                                                                    \
-  X(uk_v_store) X(uk_attend_chunk) X(uk_attend_merge) X(uk_attend_sink) X(uk_attend_finish)
+  X(uk_v_store) X(uk_attend_chunk) X(uk_attend_merge) X(uk_attend_finish)
 
 namespace llmc::test {
 
