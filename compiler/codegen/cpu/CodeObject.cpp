@@ -61,14 +61,20 @@ llvm::Expected<const UkernelIsa *> cpu::resolveTarget(llvm::StringRef target) {
     return makeError("target '" + target + "' is not known; known targets: " + known);
   }
   llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  const auto arch = llvm::Triple(llvm::sys::getProcessTriple()).getArch();
   const UkernelIsa *best = nullptr;
-  for (const UkernelIsa &isa : ukernelIsas())
+  std::string own;
+  for (const UkernelIsa &isa : ukernelIsas()) {
+    if (llvm::Triple(isa.triple).getArch() != arch)
+      continue;
+    own += (own.empty() ? "" : ", ") + isa.name.str();
     if (llvm::all_of(isa.cpuFeatures, [&](llvm::StringRef f) { return host.lookup(f); }))
       best = &isa;
+  }
   if (!best)
-    return makeError("this machine has none of the instruction sets that llmc compiles for; the "
-                     "least is " +
-                     ukernelIsas().front().name);
+    return makeError("target 'native': this machine has none of the instruction sets that llmc "
+                     "compiles for on its architecture" +
+                     (own.empty() ? "" : " (" + own + ")") + "; name another target");
   return best;
 }
 
@@ -201,8 +207,10 @@ static llvm::Expected<std::string> linkShared(llvm::StringRef object) {
   llvm::raw_fd_ostream(fd, true) << object;
   if (std::error_code ec = llvm::sys::fs::createTemporaryFile("llmc", "so", out))
     return makeError("cannot create a temporary file: " + ec.message());
-  const char *args[] = {"ld.lld",      "-shared", "-nostdlib", "--hash-style=gnu", "-z",
-                        "noexecstack", "-o",      out.c_str(), in.c_str()};
+  // What the code generator calls by itself (memset, ...) must not slip in: nothing defines it.
+  const char *args[] = {"ld.lld",    "-shared",     "-nostdlib",      "--hash-style=gnu",
+                        "-z",        "noexecstack", "--no-undefined", "-o",
+                        out.c_str(), in.c_str()};
   std::string diagnostics;
   llvm::raw_string_ostream stream(diagnostics);
   lld::Result result = lld::lldMain(args, stream, stream, {{lld::Gnu, &lld::elf::link}});

@@ -25,15 +25,13 @@ UK_INLINE void unpackPlane(const uint8_t *plane, int bits, int shift, int h, vb 
   UK_UNROLL for (int v = 0; v < 8; ++v) {
     if (v >= bits)
       break;
-    vi raw = loadAs<vi>(plane + 64 * v + nativeBytes * h);
+    const vb raw = loadAs<vb>(plane + 64 * v + nativeBytes * h);
     UK_UNROLL for (int f = 0; f < 8; ++f) {
       if (v + bits * f >= 8)
         break;
-      // Shifts move bits between the bytes of a lane; the mask removes them.
       const int left = shift - bits * f;
-      const int mask = (((1 << bits) - 1) << shift) * 0x01010101;
-      vi moved = left >= 0 ? raw << left : (vi)((UkVec<ukLanes>::U)raw >> -left);
-      w[v + bits * f] |= (vb)(bits == 8 ? raw : moved & mask);
+      const vb moved = left >= 0 ? raw << left : raw >> -left;
+      w[v + bits * f] |= moved & (((1 << bits) - 1) << shift);
     }
   }
 }
@@ -93,13 +91,10 @@ struct ActRows {
 };
 
 template <int bits, int S>
-UK_INLINE void dotVectors(const vb (&w)[8], const ActRows &a, int from, int to, vi (&dot)[S]) {
-  UK_UNROLL for (int j = 0; j < 8; ++j) {
-    if (j < from || j >= to)
-      continue;
-    UK_UNROLL for (int m = 0; m < S; ++m) dot[m] =
-        dot4<bits>(dot[m], w[j], vi(loadAs<int32_t>(a[m].q + 4 * j)));
-  }
+UK_INLINE void dotVectors(const vb (&w)[8], const ActRows &a, int half, vi (&dot)[S]) {
+  UK_UNROLL for (int m = 0; m < S; ++m) dot[m] = dotStart<bits>(a[m].q + 16 * half);
+  UK_UNROLL for (int j = 0; j < 4; ++j) UK_UNROLL for (int m = 0; m < S; ++m) dot[m] =
+      dot4<bits>(dot[m], w[4 * half + j], spread4(a[m].q + 16 * half, j));
 }
 
 /// out[m] = sum over half `half` of code * q. The integers stay below 2^24: as floats they are
@@ -107,11 +102,11 @@ UK_INLINE void dotVectors(const vb (&w)[8], const ActRows &a, int from, int to, 
 template <int S>
 UK_INLINE void dotHalf(const UkFormat &f, const vb (&w)[8], const ActRows &a, int half,
                        vf (&out)[S]) {
-  vi dot[S] = {};
+  vi dot[S];
   if (f.loBits + f.hiBits < 8 && !f.codebook)
-    dotVectors<7>(w, a, 4 * half, 4 * half + 4, dot);
+    dotVectors<7>(w, a, half, dot);
   else
-    dotVectors<8>(w, a, 4 * half, 4 * half + 4, dot);
+    dotVectors<8>(w, a, half, dot);
   UK_UNROLL for (int m = 0; m < S; ++m) out[m] = toFloat(dot[m]);
 }
 

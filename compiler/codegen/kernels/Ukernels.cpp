@@ -15,6 +15,8 @@ using llvm::StringRef;
 #define UK_BLOB(symbol) extern "C" const char llmc_uk_##symbol[], llmc_uk_##symbol##_end[];
 UK_BLOB(x86_64_v3)
 UK_BLOB(x86_64_v4_vnni)
+UK_BLOB(aarch64)
+UK_BLOB(aarch64_i8mm)
 #undef UK_BLOB
 
 namespace {
@@ -31,6 +33,8 @@ constexpr StringRef v3Features[] = {"avx", "avx2", "bmi", "bmi2", "f16c", "fma",
 constexpr StringRef v4VnniFeatures[] = {"avx",      "avx2",     "bmi",      "bmi2",      "f16c",
                                         "fma",      "lzcnt",    "movbe",    "avx512f",   "avx512bw",
                                         "avx512cd", "avx512dq", "avx512vl", "avx512vnni"};
+constexpr StringRef aarch64Features[] = {"neon", "dotprod"};
+constexpr StringRef aarch64I8mmFeatures[] = {"neon", "dotprod", "i8mm"};
 
 using Attribute = std::pair<StringRef, StringRef>;
 // No library function may be made of a loop: there is no library.
@@ -40,12 +44,24 @@ constexpr Attribute v4VnniAttributes[] = {{"no-builtins", ""},
                                           {"target-features", "+avx512vnni"},
                                           {"prefer-vector-width", "512"},
                                           {"min-legal-vector-width", "512"}};
+constexpr Attribute aarch64Attributes[] = {
+    {"no-builtins", ""},
+    {"target-cpu", "generic"},
+    {"target-features", "+dotprod,+fp-armv8,+neon,+v8a,-fmv,-outline-atomics"}};
+constexpr Attribute aarch64I8mmAttributes[] = {
+    {"no-builtins", ""},
+    {"target-cpu", "generic"},
+    {"target-features", "+dotprod,+fp-armv8,+i8mm,+neon,+v8a,-fmv,-outline-atomics"}};
 
 const Row rows[] = {
     {"x86-64-v3", "x86_64-unknown-linux-gnu", "x86-64-v3", "", v3Features, v3Attributes,
      llmc_uk_x86_64_v3, llmc_uk_x86_64_v3_end},
     {"x86-64-v4+vnni", "x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512vnni", v4VnniFeatures,
      v4VnniAttributes, llmc_uk_x86_64_v4_vnni, llmc_uk_x86_64_v4_vnni_end},
+    {"aarch64", "aarch64-unknown-linux-gnu", "generic", "+dotprod", aarch64Features,
+     aarch64Attributes, llmc_uk_aarch64, llmc_uk_aarch64_end},
+    {"aarch64+i8mm", "aarch64-unknown-linux-gnu", "generic", "+dotprod,+i8mm", aarch64I8mmFeatures,
+     aarch64I8mmAttributes, llmc_uk_aarch64_i8mm, llmc_uk_aarch64_i8mm_end},
 };
 
 } // namespace

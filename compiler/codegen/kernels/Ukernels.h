@@ -25,7 +25,7 @@
 namespace llmc {
 
 struct UkernelIsa {
-  llvm::StringRef name;     ///< the target's name: "x86-64-v3", "x86-64-v4+vnni"
+  llvm::StringRef name;     ///< the target's name: "x86-64-v3", "aarch64+i8mm"
   llvm::StringRef triple;   ///< of the module
   llvm::StringRef cpu;      ///< LLVM -mcpu
   llvm::StringRef features; ///< LLVM -mattr beyond the cpu's own
@@ -36,7 +36,7 @@ struct UkernelIsa {
   llvm::StringRef bitcode;
 };
 
-/// All instruction sets, weakest first.
+/// All instruction sets; of one architecture the weakest first.
 llvm::ArrayRef<UkernelIsa> ukernelIsas();
 /// The instruction set of that name; null where there is none.
 const UkernelIsa *lookupUkernelIsa(llvm::StringRef name);
