@@ -10,6 +10,7 @@
 
 using namespace llmc;
 using llvm::support::endian::read16le;
+using llvm::support::endian::read32le;
 
 void llmc::dequantizeRow(const Encoding &encoding, const uint8_t *src, float *dst, uint64_t K) {
   const UkFormat &format = encoding.format;
@@ -19,14 +20,13 @@ void llmc::dequantizeRow(const Encoding &encoding, const uint8_t *src, float *ds
     return;
   }
   SourceBlock block;
-  for (uint64_t k = 0; k < K; k += encoding.blockElements, src += encoding.blockBytes) {
-    readBlock(encoding, src, block);
-    for (uint32_t e = 0; e < encoding.blockElements; e += format.group) {
-      unsigned sub = e / format.group;
-      Affine affine =
-          affineOf(format, block.scale, block.min, block.subScale[sub], block.subMin[sub]);
-      for (uint32_t i = e; i < e + format.group; ++i)
-        dst[k + i] = applyAffine(format, affine, block.codes[i]);
+  for (uint64_t k = 0; k < K; k += encoding.blockElements) {
+    readBlock(encoding, src, K, k / encoding.blockElements, block);
+    const uint32_t elements = std::min<uint64_t>(K - k, encoding.blockElements);
+    for (uint32_t e = 0; e < elements;) {
+      Affine affine = affineOf(format, block, e);
+      for (uint32_t end = std::min<uint32_t>(elements, e + format.group); e < end; ++e)
+        dst[k + e] = applyAffine(format, affine, block.codes[e]);
     }
   }
 }
@@ -52,12 +52,15 @@ uint8_t packedCode(const UkFormat &format, const uint8_t *codes, unsigned r, uin
 Affine packedAffine(const UkFormat &format, const uint8_t *scales, unsigned r, uint64_t k) {
   const uint64_t length = ukScaleRecordLength(format);
   const uint8_t *record = scales + k / length * ukScaleRecordBytes(format);
-  uint16_t scale = read16le(record + 2 * r), min = 0;
-  const uint8_t *subs = record + 2 * ukPanelRows;
-  if (format.minSign) {
-    min = read16le(subs + 2 * r);
-    subs += 2 * ukPanelRows;
-  }
+  const unsigned size = ukFloatBytes(format.scaleKind);
+  const unsigned perRecord = format.superGroup ? 1 : ukScalesPerRecord(format);
+  const unsigned half = perRecord == 2 ? k % length / format.group : 0;
+  auto read = [&](unsigned i) -> uint32_t {
+    const uint8_t *at = record + size * (i * ukPanelRows + r);
+    return size == 4 ? read32le(at) : read16le(at);
+  };
+  uint32_t scale = read(half), min = format.minSign ? read(perRecord + half) : 0;
+  const uint8_t *subs = record + size * ukPanelRows * perRecord * (format.minSign ? 2 : 1);
   int8_t subScale = 1, subMin = 0;
   if (format.superGroup) {
     unsigned count = format.superGroup / format.group, sub = k % length / format.group;

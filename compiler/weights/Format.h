@@ -16,6 +16,15 @@
 //   sequential: byte c S + r b / 8, bits from r b % 8
 // The code is low plane | high plane << bits of the low plane.
 //
+// Besides ggml's there is the family of *group encodings*, in which ONNX's block
+// and channel quantization arrives and into which `--quant` quantizes. A row is
+//   codes: per 32 elements the low plane, then the high plane, sequential
+//   scales: f16 or f32, one per group (the last group may be short)
+//   mins or zero points, in the same way, where the encoding has them
+// and its name says all: int4_g32, int8_row_f32 (a scale per row), int4_g64_min
+// (scale * code + min), int4_g128_zp_f32 (scale * (code - zero point)), iq4_g64.
+// Without mins and zero points the middle code means zero.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef LLMC_COMPILER_WEIGHTS_FORMAT_H
@@ -49,7 +58,7 @@ enum class SubScales : uint8_t {
 
 /// One weight encoding: the source block and the numbers it stands for.
 struct Encoding {
-  llvm::StringLiteral name;
+  llvm::StringRef name;
   uint32_t ggmlType;
   uint32_t blockElements;
   uint32_t blockBytes;
@@ -60,18 +69,24 @@ struct Encoding {
   uint16_t subScaleOffset;
   uint8_t codeXor; ///< makes source codes unsigned (0x80 where they are two's complement)
   UkFormat format; ///< the numeric description shared with the micro-kernels
+  /// A group encoding: blocks of 32 codes, then the scales of the row.
+  bool grouped = false;
 
   bool isFloat() const { return format.floatKind != ukQuantized; }
   /// True where a row of K elements is made of whole blocks.
-  bool acceptsRow(uint64_t K) const { return K % blockElements == 0; }
+  bool acceptsRow(uint64_t K) const { return grouped || K % blockElements == 0; }
+  /// Bytes of the codes of a row, where they lie apart from the scales.
+  uint64_t rowCodesBytes(uint64_t K) const;
+  /// Groups in a row of a group encoding.
+  uint64_t rowGroups(uint64_t K) const;
   /// Bytes of a source row of K elements; `acceptsRow(K)` must hold.
-  uint64_t rowBytes(uint64_t K) const { return K / blockElements * blockBytes; }
-  /// Bits per weight in the source.
-  double bitsPerWeight() const { return 8.0 * blockBytes / blockElements; }
+  uint64_t rowBytes(uint64_t K) const;
 };
 
-/// All encodings, in the order of their ggml type ids.
+/// The encodings of ggml's types and of floats, in the order of their ggml type ids.
 llvm::ArrayRef<Encoding> encodings();
+/// The family of group encodings.
+llvm::ArrayRef<Encoding> groupEncodings();
 /// The encoding of that name ("q4_k") or ggml type id; null where there is none.
 const Encoding *lookupEncoding(llvm::StringRef name);
 const Encoding *lookupGgmlType(uint32_t id);

@@ -40,12 +40,17 @@ void packCodes(const UkFormat &format, const SourceBlock &block, unsigned elemen
 
 /// Writes the scale record of row r of one block.
 void packScales(const UkFormat &format, const SourceBlock &block, unsigned r, uint8_t *record) {
-  write16le(record + 2 * r, block.scale);
-  uint8_t *subs = record + 2 * ukPanelRows;
-  if (format.minSign) {
-    write16le(subs + 2 * r, block.min);
-    subs += 2 * ukPanelRows;
-  }
+  const unsigned size = ukFloatBytes(format.scaleKind), perRecord = ukScalesPerRecord(format);
+  uint8_t *subs = record;
+  auto put = [&](uint32_t bits) {
+    size == 4 ? write32le(subs + 4 * r, bits) : write16le(subs + 2 * r, bits);
+    subs += size * ukPanelRows;
+  };
+  for (unsigned i = 0; i < (format.superGroup ? 1 : perRecord); ++i)
+    put(block.scale[i]);
+  if (format.minSign)
+    for (unsigned i = 0; i < (format.superGroup ? 1 : perRecord); ++i)
+      put(block.min[i]);
   if (!format.superGroup)
     return;
   const unsigned count = format.superGroup / format.group;
@@ -67,15 +72,13 @@ void packRow(const Encoding &encoding, const uint8_t *src, uint64_t K, unsigned 
   }
   const unsigned elements = encoding.blockElements;
   const uint64_t codeStep = elements / ukGroup * ukGroupCodeBytes(format);
-  const uint64_t scaleStep = ukScaleRecordBytes(format);
+  const uint64_t length = ukScaleRecordLength(format), recordBytes = ukScaleRecordBytes(format);
   uint8_t *codes = panel, *scales = panel + layout.codesBytes;
   SourceBlock block;
-  for (uint64_t k = 0; k < K; k += elements, src += encoding.blockBytes) {
-    readBlock(encoding, src, block);
+  for (uint64_t k = 0; k < K; k += elements, codes += codeStep) {
+    readBlock(encoding, src, K, k / elements, block);
     packCodes(format, block, elements, r, codes);
-    packScales(format, block, r, scales);
-    codes += codeStep;
-    scales += scaleStep;
+    packScales(format, block, r, scales + k / length * recordBytes);
   }
 }
 

@@ -18,10 +18,13 @@
 // of row r, k = 32 g + 4 j + i. So a 32-bit lane holds four consecutive k of one
 // row, which is what VNNI, AMX and SDOT multiply. A plane of b bits has b
 // vectors; bits [f b, f b + b) of vector v belong to k-vector j = v + b f.
-// Codes are unsigned; value = scale * (code - zeroPoint) [+- min].
+// Codes are unsigned; value = scale * (code - zeroPoint) [+- min], or
+// scale * (code - z) where each group has a zero point z of its own. K need be no
+// multiple of 32; the codes behind it mean nothing.
 //
-// Scales without super-groups, per group of 32: f16 scale[16], then, where the
-// format has mins, f16 min[16]; value = scale * code + min.
+// Scales without super-groups, a record per max(group, 32) elements, in f16 or
+// f32: scale[16], twice for groups of 16, then in the same way min[16] or z[16].
+// A group may be longer than the row: one scale per row.
 //
 // Scales with super-groups, per 256: f16 d[16], (f16 dmin[16]), then per
 // sub-group of `group` elements int8 sc[16], then (with mins) per sub-group int8
@@ -47,17 +50,30 @@
 struct UkFormat {
   int32_t loBits;     ///< bits of the low code plane: 2, 4 or 8; 0 for float weights
   int32_t hiBits;     ///< bits of the high code plane: 0, 1 or 2
-  int32_t group;      ///< elements per (sub-)scale: 16 or 32; 0 for float weights
+  int32_t group;      ///< elements per (sub-)scale: 16 or a multiple of 32; 0 for float weights
   int32_t superGroup; ///< elements per f16 scale of the sub-scales: 256, or 0 without
   int32_t zeroPoint;  ///< the code (after the codebook) that means 0
-  int32_t minSign;    ///< 0: no min; +1: value = s q + m; -1: value = s q - m
+  int32_t minSign;    ///< UkMin: what the second number of a scale record is
   int32_t codebook;   ///< UkCodebook
   int32_t floatKind;  ///< UkFloatKind
+  int32_t scaleKind;  ///< UkFloatKind of scales and mins: ukF16, or ukF32 without super-groups
 };
-enum { ukFormatFields = 8 };
+enum { ukFormatFields = 9 };
+/// The group of a format with one scale per row: longer than any row.
+enum { ukWholeRow = 1 << 30 };
+
+/// none; value = s q + m; value = s q - m; value = s (q - z).
+enum UkMin : int32_t { ukNoMin = 0, ukMinAdded = 1, ukMinSubtracted = -1, ukZeroPoints = 2 };
 
 enum UkCodebook : int32_t { ukCodebookNone = 0, ukCodebookIq4 = 1 };
-enum UkFloatKind : int32_t { ukQuantized = 0, ukF32 = 1, ukF16 = 2, ukBF16 = 3 };
+enum UkFloatKind : int32_t {
+  ukQuantized = 0,
+  ukF32 = 1,
+  ukF16 = 2,
+  ukBF16 = 3,
+  ukF8E4M3 = 4, ///< no infinities, one NaN of each sign
+  ukF8E5M2 = 5, ///< the upper half of an f16
+};
 enum UkActKind : int32_t { ukActInt8 = 0, ukActF32 = 1 };
 
 enum { ukPanelRows = 16, ukGroup = 32 };
@@ -84,25 +100,38 @@ UK_LAYOUT int64_t ukPaddedK(const UkFormat &f, int64_t k) {
 /// Bytes of the codes of 16 rows of one group of 32.
 UK_LAYOUT int64_t ukGroupCodeBytes(const UkFormat &f) { return 64 * (f.loBits + f.hiBits); }
 
-/// Bytes of the scales of 16 rows of one scale record (a group, or a super-group).
+/// Bytes of a float of that kind.
+UK_LAYOUT int64_t ukFloatBytes(int32_t kind) { return kind == ukF32 ? 4 : kind < ukF8E4M3 ? 2 : 1; }
+
+/// Scales per row and record, without super-groups.
+UK_LAYOUT int64_t ukScalesPerRecord(const UkFormat &f) { return f.group < ukGroup ? 2 : 1; }
+
+/// Bytes of the scales of 16 rows of one scale record (a group, two short groups, or a
+/// super-group).
 UK_LAYOUT int64_t ukScaleRecordBytes(const UkFormat &f) {
-  int64_t perRow = f.superGroup ? 2 + f.superGroup / f.group : 2;
+  int64_t perRow =
+      f.superGroup ? 2 + f.superGroup / f.group : ukFloatBytes(f.scaleKind) * ukScalesPerRecord(f);
   return ukPanelRows * perRow * (f.minSign ? 2 : 1);
 }
 UK_LAYOUT int64_t ukScaleRecordLength(const UkFormat &f) {
-  return f.superGroup ? f.superGroup : f.group;
+  return f.superGroup ? f.superGroup : f.group < ukGroup ? int64_t(ukGroup) : f.group;
+}
+
+/// Scale records of a row of k elements; the last may be for fewer.
+UK_LAYOUT int64_t ukScaleRecords(const UkFormat &f, int64_t k) {
+  return ukRoundUp(k, ukScaleRecordLength(f)) / ukScaleRecordLength(f);
 }
 
 /// Bytes of the two regions of a panel, each padded to 64.
 UK_LAYOUT int64_t ukPanelCodesBytes(const UkFormat &f, int64_t k) {
   if (f.floatKind)
-    return ukRoundUp(k * ukPanelRows * (f.floatKind == ukF32 ? 4 : 2), 64);
+    return ukRoundUp(k * ukPanelRows * ukFloatBytes(f.floatKind), 64);
   return ukPaddedK(f, k) / ukGroup * ukGroupCodeBytes(f);
 }
 UK_LAYOUT int64_t ukPanelScalesBytes(const UkFormat &f, int64_t k) {
   if (f.floatKind)
     return 0;
-  return ukRoundUp(ukPaddedK(f, k) / ukScaleRecordLength(f) * ukScaleRecordBytes(f), 64);
+  return ukRoundUp(ukScaleRecords(f, k) * ukScaleRecordBytes(f), 64);
 }
 UK_LAYOUT int64_t ukPanelBytes(const UkFormat &f, int64_t k) {
   return ukPanelCodesBytes(f, k) + ukPanelScalesBytes(f, k);

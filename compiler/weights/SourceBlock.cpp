@@ -76,17 +76,40 @@ void readSubScales(SubScales packing, const uint8_t *src, SourceBlock &out) {
 
 } // namespace
 
-void llmc::readBlock(const Encoding &encoding, const uint8_t *block, SourceBlock &out) {
+/// Reads the scales (or mins) of the groups of one block from the row's list at `list`.
+static void readScales(const UkFormat &format, const uint8_t *list, uint64_t groups,
+                       uint64_t element, uint32_t (&out)[2]) {
+  for (uint64_t half = 0, first = element / format.group; half < 2; ++half) {
+    uint64_t g = format.group < ukGroup ? first + half : first;
+    if (g < groups)
+      out[half] = format.scaleKind == ukF32 ? read32le(list + 4 * g) : read16le(list + 2 * g);
+  }
+}
+
+void llmc::readBlock(const Encoding &encoding, const uint8_t *row, uint64_t K, uint64_t index,
+                     SourceBlock &out) {
   out = {};
+  const uint8_t *block = row + index * encoding.blockBytes;
   const BitPlane &low = encoding.planes[0];
   readPlane(low, block, encoding.blockElements, 0, out.codes);
   readPlane(encoding.planes[1], block, encoding.blockElements, low.bits, out.codes);
   if (encoding.codeXor)
     for (uint8_t &code : out.codes)
       code ^= encoding.codeXor;
-  out.scale = read16le(block + encoding.scaleOffset);
+  if (encoding.grouped) {
+    const UkFormat &format = encoding.format;
+    const uint64_t groups = encoding.rowGroups(K), first = index * encoding.blockElements;
+    std::fill(out.codes + std::min<uint64_t>(K - first, encoding.blockElements),
+              std::end(out.codes), 0);
+    const uint8_t *scales = row + encoding.rowCodesBytes(K);
+    readScales(format, scales, groups, first, out.scale);
+    if (format.minSign)
+      readScales(format, scales + groups * ukFloatBytes(format.scaleKind), groups, first, out.min);
+    return;
+  }
+  out.scale[0] = read16le(block + encoding.scaleOffset);
   if (encoding.format.minSign)
-    out.min = read16le(block + encoding.minOffset);
+    out.min[0] = read16le(block + encoding.minOffset);
   readSubScales(encoding.subScales, block + encoding.subScaleOffset, out);
 }
 
@@ -106,8 +129,20 @@ float llmc::bfloatToFloat(uint16_t bits) {
   return llvm::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
 
+float llmc::float8ToFloat(UkFloatKind kind, uint8_t bits) {
+  if (kind == ukF8E5M2)
+    return halfToFloat(static_cast<uint16_t>(bits << 8));
+  if ((bits & 127) == 127)
+    return halfToFloat(static_cast<uint16_t>((bits & 128) << 8 | 0x7e00));
+  // The exponent's bias is less by 8 than that of a half.
+  return halfToFloat(static_cast<uint16_t>((bits & 128) << 8 | (bits & 127) << 7)) * 256.0f;
+}
+
 float llmc::readFloat(UkFloatKind kind, const uint8_t *src) {
   switch (kind) {
+  case ukF8E4M3:
+  case ukF8E5M2:
+    return float8ToFloat(kind, *src);
   case ukF16:
     return halfToFloat(read16le(src));
   case ukBF16:
@@ -117,11 +152,22 @@ float llmc::readFloat(UkFloatKind kind, const uint8_t *src) {
   }
 }
 
-Affine llmc::affineOf(const UkFormat &format, uint16_t scale, uint16_t min, int8_t subScale,
+static float scaleOf(const UkFormat &format, uint32_t bits) {
+  return format.scaleKind == ukF32 ? llvm::bit_cast<float>(bits) : halfToFloat(bits);
+}
+
+Affine llmc::affineOf(const UkFormat &format, const SourceBlock &block, unsigned e) {
+  const unsigned half = format.group < ukGroup && !format.superGroup ? e / format.group : 0;
+  const unsigned sub = format.superGroup ? e / format.group : 0;
+  return affineOf(format, block.scale[half], block.min[half], block.subScale[sub],
+                  block.subMin[sub]);
+}
+
+Affine llmc::affineOf(const UkFormat &format, uint32_t scale, uint32_t min, int8_t subScale,
                       int8_t subMin) {
-  Affine affine = {halfToFloat(scale), 0};
+  Affine affine = {scaleOf(format, scale), 0};
   if (format.minSign)
-    affine.min = halfToFloat(min);
+    affine.min = scaleOf(format, min);
   if (format.superGroup) {
     affine.scale *= static_cast<float>(subScale);
     affine.min *= static_cast<float>(subMin);

@@ -14,7 +14,8 @@
 #include "compiler/codegen/kernels/Uk.h"
 #include "compiler/codegen/kernels/Vec.h"
 
-#define UK_FORMAT {loBits, hiBits, group, superGroup, zeroPoint, minSign, codebook, floatKind}
+#define UK_FORMAT                                                                                  \
+  {loBits, hiBits, group, superGroup, zeroPoint, minSign, codebook, floatKind, scaleKind}
 
 namespace {
 
@@ -47,24 +48,33 @@ UK_INLINE void unpack(const UkFormat &f, const uint8_t *codes, int h, vb (&w)[8]
   }
 }
 
-/// Scales (and mins, signed as they are added) of half h of one group of 32; two of each where the
-/// format has a scale per 16.
+/// Scales (and mins, signed as they are added, or zero points) of half h of one group of 32; two of
+/// each where the format has a scale per 16.
 struct GroupScales {
   vf scale[2];
   vf min[2];
 };
 
-UK_INLINE vf loadHalf(const uint8_t *p) { return load<vf, _Float16>(p); }
+UK_INLINE vf loadScale(const UkFormat &f, const uint8_t *p) {
+  return f.scaleKind == ukF32 ? loadAs<vf>(p) : load<vf, _Float16>(p);
+}
 
 /// `record` is the scale record, `g` the group's index in it.
 UK_INLINE GroupScales loadScales(const UkFormat &f, const uint8_t *record, int64_t g, int h) {
   GroupScales s;
-  const uint8_t *p = record + 2 * ukLanes * h;
-  s.scale[0] = loadHalf(p);
-  s.min[0] = f.minSign ? loadHalf(p + 2 * ukPanelRows) : vf(0.0f);
-  if (!f.superGroup)
+  const int64_t size = ukFloatBytes(f.scaleKind), perRecord = ukScalesPerRecord(f);
+  const uint8_t *p = record + size * ukLanes * h;
+  if (!f.superGroup) {
+    UK_UNROLL for (int i = 0; i < 2; ++i) {
+      if (i >= perRecord)
+        break;
+      s.scale[i] = loadScale(f, p + size * ukPanelRows * i);
+      s.min[i] = f.minSign ? loadScale(f, p + size * ukPanelRows * (perRecord + i)) : vf(0.0f);
+    }
     return s;
-  const vf d = s.scale[0], dmin = s.min[0];
+  }
+  const vf d = loadScale(f, p);
+  const vf dmin = f.minSign ? loadScale(f, p + size * ukPanelRows) : vf(0.0f);
   const int perGroup = ukGroup / f.group;
   const int count = f.superGroup / f.group;
   const uint8_t *subs = record + 2 * ukPanelRows * (f.minSign ? 2 : 1) + ukLanes * h;
@@ -110,6 +120,16 @@ UK_INLINE void dotHalf(const UkFormat &f, const vb (&w)[8], const ActRows &a, in
   UK_UNROLL for (int m = 0; m < S; ++m) out[m] = toFloat(dot[m]);
 }
 
+/// d * dot, less what the zero point adds to it.
+UK_INLINE vf subtractZero(const UkFormat &f, const GroupScales &s, int h, float dsum, vf t) {
+  if (f.minSign == ukZeroPoints)
+    return fma(-s.min[h], vf(dsum), t);
+  return f.zeroPoint ? fma(vf(-f.zeroPoint), vf(dsum), t) : t;
+}
+
+/// True where a scale record holds mins that are added.
+UK_INLINE bool addsMin(const UkFormat &f) { return f.minSign && f.minSign != ukZeroPoints; }
+
 /// Adds one group's contribution to S rows:
 ///   sum of scale * (d * dot - zero point * dsum) + min * dsum
 /// over the group, or over each half where the weights have a scale per 16.
@@ -121,21 +141,18 @@ UK_INLINE void addGroup(const UkFormat &f, const vb (&w)[8], const GroupScales &
   dotHalf(f, w, a, 1, dot[1]);
   UK_UNROLL for (int m = 0; m < S; ++m) {
     vf &sum = acc[m * halves];
-    if (f.group == ukGroup) {
+    if (f.group >= ukGroup) {
       vf t = fma(dot[1][m], vf(a[m].d[1]), dot[0][m] * a[m].d[0]);
-      if (f.zeroPoint)
-        t = fma(vf(-f.zeroPoint), vf(a[m].dsums), t);
+      t = subtractZero(f, s, 0, a[m].dsums, t);
       sum = fma(t, s.scale[0], sum);
-      if (f.minSign)
+      if (addsMin(f))
         sum = fma(s.min[0], vf(a[m].dsums), sum);
       continue;
     }
     UK_UNROLL for (int h = 0; h < 2; ++h) {
-      vf t = dot[h][m] * a[m].d[h];
-      if (f.zeroPoint)
-        t = fma(vf(-f.zeroPoint), vf(a[m].dsum[h]), t);
+      vf t = subtractZero(f, s, h, a[m].dsum[h], dot[h][m] * a[m].d[h]);
       sum = fma(t, s.scale[h], sum);
-      if (f.minSign)
+      if (addsMin(f))
         sum = fma(s.min[h], vf(a[m].dsum[h]), sum);
     }
   }
@@ -178,7 +195,7 @@ UK_INLINE void prefetchNext(const UkFormat &f, const Tile &t, int64_t i, int64_t
 template <int MT> UK_INLINE void int8Tile(const UkFormat &f, const Tile &t) {
   vf acc[MT][halves] = {};
   const int64_t length = ukScaleRecordLength(f), perRecord = length / ukGroup;
-  const int64_t records = ukPaddedK(f, t.K) / length;
+  const int64_t records = ukScaleRecords(f, t.K);
   const int64_t groups = ukRoundUp(t.K, ukGroup) / ukGroup;
   for (int64_t r = 0; r < records; ++r) {
     const uint8_t *record = t.scales + r * ukScaleRecordBytes(f);
@@ -193,7 +210,7 @@ template <int MT> UK_INLINE void int8Tile(const UkFormat &f, const Tile &t) {
         const GroupScales s = loadScales(f, record, i, h);
         const ActRows a = {t.act + g * sizeof(UkActGroup), t.actStride};
         // The correction by a zero point keeps more registers busy.
-        if (f.zeroPoint)
+        if (f.zeroPoint || f.minSign == ukZeroPoints)
           addGroups<MT, ukDotRows / 2>(f, w, s, a, &acc[0][h]);
         else
           addGroups<MT, ukDotRows>(f, w, s, a, &acc[0][h]);
@@ -215,29 +232,61 @@ UK_INLINE void addColumn(const Tile &t, int64_t k, int h, vf w, vf (&acc)[MT][ha
 /// The dequantized column i of a k-vector: as ggml, the product and the sum are rounded apart.
 UK_INLINE vf dequantColumn(const UkFormat &f, vb w, int i, const GroupScales &s, int sub) {
   vi code = (vi)w >> (8 * i) & 255;
+  if (f.minSign == ukZeroPoints)
+    return (toFloat(code) - s.min[sub]) * s.scale[sub];
   vf v = toFloat(code - f.zeroPoint) * s.scale[sub];
   return f.minSign ? v + s.min[sub] : v;
 }
 
+/// Calls body(k, values) for the first `count` columns of half h of group g.
+template <typename Body>
+UK_INLINE void forEachColumn(const UkFormat &f, const Tile &t, int64_t g, int count, int h,
+                             Body body) {
+  const int64_t perRecord = ukScaleRecordLength(f) / ukGroup;
+  vb w[8];
+  unpack(f, t.codes + g * ukGroupCodeBytes(f), h, w);
+  const uint8_t *record = t.scales + g / perRecord * ukScaleRecordBytes(f);
+  const GroupScales s = loadScales(f, record, g % perRecord, h);
+  UK_UNROLL for (int j = 0; j < 8; ++j) UK_UNROLL for (int i = 0; i < 4; ++i) {
+    if (4 * j + i >= count)
+      break;
+    body(g * ukGroup + 4 * j + i, dequantColumn(f, w[j], i, s, j / 4 * (f.group < ukGroup)));
+  }
+}
+
 template <int MT> UK_INLINE void f32QuantTile(const UkFormat &f, const Tile &t) {
   vf acc[MT][halves] = {};
-  const int64_t perRecord = ukScaleRecordLength(f) / ukGroup;
-  for (int64_t g = 0; g < t.K / ukGroup; ++g) {
-    const uint8_t *record = t.scales + g / perRecord * ukScaleRecordBytes(f);
-    prefetchNext(f, t, g, t.K / ukGroup);
-    UK_UNROLL for (int h = 0; h < halves; ++h) {
-      vb w[8];
-      unpack(f, t.codes + g * ukGroupCodeBytes(f), h, w);
-      const GroupScales s = loadScales(f, record, g % perRecord, h);
-      UK_UNROLL for (int j = 0; j < 8; ++j) UK_UNROLL for (int i = 0; i < 4; ++i)
-          addColumn<MT>(t, g * ukGroup + 4 * j + i, h,
-                        dequantColumn(f, w[j], i, s, j / 4 * (f.group == 16)), acc);
-    }
+  auto addGroupOf = [&](int64_t g, int count) __attribute__((always_inline)) {
+    UK_UNROLL for (int h = 0; h < halves; ++h)
+        forEachColumn(f, t, g, count, h, [&](int64_t k, vf w) __attribute__((always_inline)) {
+          addColumn<MT>(t, k, h, w, acc);
+        });
+  };
+  const int64_t whole = t.K / ukGroup;
+  for (int64_t g = 0; g < whole; ++g) {
+    prefetchNext(f, t, g, whole);
+    addGroupOf(g, ukGroup);
   }
+  if (t.K % ukGroup)
+    addGroupOf(whole, t.K % ukGroup);
   storeTile<MT>(t, acc);
 }
 
+/// Both eight-bit kinds are the upper half of an f16, e4m3 with an exponent less by 8.
+UK_INLINE vf loadF8(int32_t kind, const uint8_t *p) {
+  typedef uint16_t U __attribute__((ext_vector_type(ukLanes)));
+  typedef _Float16 H __attribute__((ext_vector_type(ukLanes)));
+  typedef uint8_t B __attribute__((ext_vector_type(ukLanes), aligned(1)));
+  const U bits = __builtin_convertvector(*(const B *)p, U);
+  if (kind == ukF8E5M2)
+    return __builtin_convertvector((H)(bits << 8), vf);
+  const vf v = __builtin_convertvector((H)((bits & 128) << 8 | (bits & 127) << 7), vf) * 256.0f;
+  return __builtin_convertvector((bits & 127) == 127, vi) ? vf(__builtin_nanf("")) : v;
+}
+
 UK_INLINE vf loadFloats(const UkFormat &f, const uint8_t *p) {
+  if (f.floatKind >= ukF8E4M3)
+    return loadF8(f.floatKind, p);
   if (f.floatKind == ukF16)
     return load<vf, _Float16>(p);
   if (f.floatKind == ukBF16)
@@ -247,7 +296,7 @@ UK_INLINE vf loadFloats(const UkFormat &f, const uint8_t *p) {
 
 template <int MT> UK_INLINE void f32FloatTile(const UkFormat &f, const Tile &t) {
   vf acc[MT][halves] = {};
-  const int64_t size = f.floatKind == ukF32 ? 4 : 2;
+  const int64_t size = ukFloatBytes(f.floatKind);
   for (int64_t k = 0; k < t.K; ++k) {
     prefetchNext(f, t, k, t.K);
     UK_UNROLL for (int h = 0; h < halves; ++h) addColumn<MT>(
@@ -311,18 +360,18 @@ UK_EXPORT void uk_dequant_row(const void *w, int64_t row, int64_t K, UK_FORMAT_A
   const uint8_t *scales = codes + ukPanelCodesBytes(f, K);
   const int h = row % ukPanelRows / ukLanes, lane = row % ukLanes;
   if (f.floatKind) {
-    const int64_t size = f.floatKind == ukF32 ? 4 : 2;
+    const int64_t size = ukFloatBytes(f.floatKind);
     for (int64_t k = 0; k < K; ++k)
       out[k] = loadFloats(f, codes + (k * ukPanelRows + ukLanes * h) * size)[lane];
     return;
   }
-  const int64_t perRecord = ukScaleRecordLength(f) / ukGroup;
-  for (int64_t g = 0; g < K / ukGroup; ++g) {
-    vb w8[8];
-    unpack(f, codes + g * ukGroupCodeBytes(f), h, w8);
-    const GroupScales s =
-        loadScales(f, scales + g / perRecord * ukScaleRecordBytes(f), g % perRecord, h);
-    UK_UNROLL for (int j = 0; j < 8; ++j) UK_UNROLL for (int i = 0; i < 4; ++i)
-        out[g * ukGroup + 4 * j + i] = dequantColumn(f, w8[j], i, s, j / 4 * (f.group == 16))[lane];
-  }
+  const Tile t = {codes, scales, nullptr, 0, K, out, 0};
+  auto dequantGroup = [&](int64_t g, int count) __attribute__((always_inline)) {
+    forEachColumn(f, t, g, count, h,
+                  [&](int64_t k, vf w) __attribute__((always_inline)) { out[k] = w[lane]; });
+  };
+  for (int64_t g = 0; g < K / ukGroup; ++g)
+    dequantGroup(g, ukGroup);
+  if (K % ukGroup)
+    dequantGroup(K / ukGroup, K % ukGroup);
 }

@@ -33,7 +33,7 @@
 /// The fields of UkFormat, as arguments.
 #define UK_FORMAT_ARGS                                                                             \
   int32_t loBits, int32_t hiBits, int32_t group, int32_t superGroup, int32_t zeroPoint,            \
-      int32_t minSign, int32_t codebook, int32_t floatKind
+      int32_t minSign, int32_t codebook, int32_t floatKind, int32_t scaleKind
 
 //===- Matmul.cpp: products with packed weights ---------------------------===//
 

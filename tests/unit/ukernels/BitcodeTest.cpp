@@ -55,8 +55,14 @@ TEST(Bitcode, KernelsCarryTheAttributesThatAreAskedOfCallers) {
 // With constants no branch on the format, no call and no stack slot is left.
 TEST(Bitcode, MatmulFoldsForEveryEncoding) {
   const int64_t K = 512;
+  std::vector<const Encoding *> all;
+  for (const Encoding &encoding : encodings())
+    all.push_back(&encoding);
+  for (const char *name : {"int4_g16_zp", "int4_g128_f32", "int8_row_f32", "f8_e4m3"})
+    all.push_back(lookupEncoding(name));
   for (const UkernelIsa &isa : ukernelIsas())
-    for (const Encoding &encoding : encodings()) {
+    for (const Encoding *each : all) {
+      const Encoding &encoding = *each;
       SCOPED_TRACE(isa.name.str() + " " + encoding.name.str());
       const int32_t kind = encoding.isFloat() ? ukActF32 : ukActInt8;
       std::vector<UkArg> args = {

@@ -21,7 +21,8 @@ using namespace llmc::test;
 namespace {
 
 #define FORMAT(f)                                                                                  \
-  f.loBits, f.hiBits, f.group, f.superGroup, f.zeroPoint, f.minSign, f.codebook, f.floatKind
+  f.loBits, f.hiBits, f.group, f.superGroup, f.zeroPoint, f.minSign, f.codebook, f.floatKind,      \
+      f.scaleKind
 
 /// A random weight, as source rows and packed.
 struct Weight {
@@ -52,12 +53,8 @@ float oracleInt8(const Weight &w, uint64_t n, const UkActGroup *act) {
   SourceBlock block;
   for (uint64_t k = 0; k < w.K; k += 32, ++act) {
     if (k % elements == 0)
-      readBlock(w.encoding, w.row(n) + k / elements * w.encoding.blockBytes, block);
+      readBlock(w.encoding, w.row(n), w.K, k / elements, block);
     const unsigned in = k % elements;
-    auto affine = [&](unsigned i) {
-      return affineOf(f, block.scale, block.min, block.subScale[(in + i) / f.group],
-                      block.subMin[(in + i) / f.group]);
-    };
     float dot[2];
     for (unsigned h = 0; h < 2; ++h) {
       int64_t sum = 0;
@@ -66,17 +63,19 @@ float oracleInt8(const Weight &w, uint64_t n, const UkActGroup *act) {
       dot[h] = float(sum);
     }
     // Where both halves share a scale their products are added first.
-    const bool shared = f.group == 32;
+    const bool shared = f.group >= 32;
     for (unsigned h = 0; h < (shared ? 1 : 2); ++h) {
       float t = dot[h] * act->d[h];
       if (shared)
         t = std::fmaf(dot[1], act->d[1], t);
       const float dsum = shared ? act->dsums : act->dsum[h];
-      if (f.zeroPoint)
+      const Affine a = affineOf(f, block, in + 16 * h);
+      if (f.minSign == ukZeroPoints)
+        t = std::fmaf(-a.min, dsum, t);
+      else if (f.zeroPoint)
         t = std::fmaf(-float(f.zeroPoint), dsum, t);
-      const Affine a = affine(16 * h);
       acc = std::fmaf(t, a.scale, acc);
-      if (f.minSign)
+      if (f.minSign && f.minSign != ukZeroPoints)
         acc = std::fmaf(a.min, dsum, acc);
     }
   }
@@ -136,7 +135,7 @@ void check(const Weight &w, const std::vector<float> &x, int32_t kind) {
 class Matmul : public testing::TestWithParam<const char *> {
 protected:
   const Encoding &encoding = *lookupEncoding(GetParam());
-  uint64_t step() const { return encoding.isFloat() ? 9 : encoding.blockElements; }
+  uint64_t step() const { return stepOf(encoding, 9); }
 };
 
 // Every tile size and its remainders, more than one panel, padding rows.
@@ -166,8 +165,10 @@ TEST_P(Matmul, ExtremeCodesAreExact) {
   if (encoding.isFloat())
     GTEST_SKIP() << "float weights have no codes";
   for (int bits : {0x00, 0xff}) {
-    Weight w(encoding, 16, 2 * encoding.blockElements);
-    for (size_t at = 0; at < w.source.size(); at += encoding.blockBytes) {
+    Weight w(encoding, 16, 2 * step());
+    for (uint64_t row = 0; encoding.grouped && row < w.N; ++row) // scales stay: finite
+      std::memset(&w.source[row * encoding.rowBytes(w.K)], bits, encoding.rowCodesBytes(w.K));
+    for (size_t at = 0; !encoding.grouped && at < w.source.size(); at += encoding.blockBytes) {
       std::memset(&w.source[at], bits, encoding.blockBytes);
       putHalf(&w.source[at + encoding.scaleOffset], 0x3c00);
       if (encoding.format.minSign)
@@ -201,13 +202,7 @@ TEST_P(Matmul, DequantRowEqualsTheDequantizer) {
     }
 }
 
-std::vector<const char *> names() {
-  std::vector<const char *> all;
-  for (const Encoding &encoding : encodings())
-    all.push_back(encoding.name.data());
-  return all;
-}
-INSTANTIATE_TEST_SUITE_P(Encodings, Matmul, testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(Encodings, Matmul, testing::ValuesIn(testedEncodings()),
                          [](const auto &info) { return std::string(info.param); });
 
 TEST(QuantizeAct, EqualsTheOracle) {

@@ -21,7 +21,7 @@ protected:
 TEST_P(Pack, PackedRowsDequantizeToTheSameBits) {
   for (uint64_t N : {1, 15, 16, 17, 33})
     for (uint64_t blocks : {1, 2, 3}) {
-      const uint64_t K = encoding.isFloat() ? 7 * blocks : encoding.blockElements * blocks;
+      const uint64_t K = stepOf(encoding, 7) * blocks;
       const auto source = randomWeights(encoding, N, K, unsigned(N * 8 + blocks));
       const PackedLayout layout = packedLayout(encoding, N, K);
       std::vector<uint8_t> packed(layout.totalBytes, 0xaa);
@@ -57,13 +57,7 @@ TEST_P(Pack, RegionsAreAligned) {
   }
 }
 
-std::vector<const char *> names() {
-  std::vector<const char *> all;
-  for (const Encoding &encoding : encodings())
-    all.push_back(encoding.name.data());
-  return all;
-}
-INSTANTIATE_TEST_SUITE_P(Encodings, Pack, testing::ValuesIn(names()),
+INSTANTIATE_TEST_SUITE_P(Encodings, Pack, testing::ValuesIn(testedEncodings()),
                          [](const auto &info) { return std::string(info.param); });
 
 } // namespace
