@@ -185,7 +185,7 @@ private:
     for (auto op : module.getOps<sched::ProgramOp>())
       programs.push_back(program(v, op, kernelIndex));
     return fb::CreateVariantDirect(fbb, v.target.c_str(), v.triple.c_str(), &features, section,
-                                   &kernels, &programs);
+                                   &kernels, &programs, v.fast);
   }
 
   const ArtifactContents &contents;

@@ -30,6 +30,8 @@ struct ArtifactVariant {
   /// Kernel names in the order of the code object's table.
   std::vector<std::string> kernels;
   llvm::StringMap<int64_t> scratchBytes;
+  /// Whether prefill's bits may differ from decode's.
+  bool fast = false;
 };
 
 /// Facts about the model that are not in the module.

@@ -149,10 +149,16 @@ private:
     return llvm::Error::success();
   }
 
-  void warn(const llvm::Twine &message) {
+  void warn(const llvm::Twine &message) { say("warning", message); }
+  void note(const llvm::Twine &message) { say("note", message); }
+  void say(llvm::StringRef kind, const llvm::Twine &message) {
     progress.finish();
-    llvm::errs() << "llmc: warning: " << options.input << ": " << message << "\n";
+    llvm::errs() << "llmc: " << kind << ": " << options.input << ": " << message << "\n";
   }
+
+  /// Whether prefill may give other bits than decode. Tiles of bf16 are at least twice as fast as
+  /// those that do: by default they are used where there are any.
+  bool isFast() const { return options.numerics != Numerics::Strict; }
 
   llvm::Error checkContext() {
     auto trained = (*model.module)->getAttrOfType<mlir::IntegerAttr>("llm.context_length");
@@ -176,7 +182,6 @@ private:
     info.architecture = moduleString("llm.architecture");
     info.source = llvm::sys::path::filename(options.input).str();
     info.activations = options.f32Activations ? "f32" : "int8";
-    info.numerics = "strict";
     info.context = pipeline.context;
     info.layers = llvm::range_size(module.getOps<llm::KvOp>());
     info.properties = model.properties;
@@ -220,7 +225,8 @@ private:
     for (const UkernelIsa *isa : isas) {
       if (options.compileTo == Phase::Codegen) {
         cpu::CodeObject object;
-        mlir::OwningOpRef<ModuleOp> kernels = cpu::emitKernels(*model.module, object);
+        mlir::OwningOpRef<ModuleOp> kernels =
+            cpu::emitKernels(*model.module, *isa, {.fast = isFast()}, object);
         return print(*kernels);
       }
       begin(("codegen " + isa->name).str(), ("generating code for " + isa->name).str());
@@ -232,16 +238,26 @@ private:
         if (std::error_code ec = llvm::sys::fs::create_directories(folder))
           return makeError("cannot create '" + folder + "': " + ec.message());
       }
-      llvm::Expected<cpu::CodeObject> object = cpu::buildCodeObject(*model.module, *isa, folder);
+      llvm::Expected<cpu::CodeObject> object =
+          cpu::buildCodeObject(*model.module, *isa, {.dumpDir = folder, .fast = isFast()});
       if (!object)
         return object.takeError();
-      ArtifactVariant variant{
-          isa->name.str(),        isa->triple.str(),          {},
-          std::move(object->elf), std::move(object->kernels), std::move(object->scratchBytes)};
+      if (options.numerics == Numerics::Fast && !object->fast)
+        note("prefill of this model is not faster on " + isa->name +
+             " in other arithmetic; its code is strict");
+      ArtifactVariant variant{isa->name.str(),
+                              isa->triple.str(),
+                              {},
+                              std::move(object->elf),
+                              std::move(object->kernels),
+                              std::move(object->scratchBytes),
+                              object->fast};
       for (llvm::StringRef feature : isa->cpuFeatures)
         variant.features.push_back(feature.str());
       variants.push_back(std::move(variant));
     }
+    bool fast = llvm::any_of(variants, [](const ArtifactVariant &v) { return v.fast; });
+    info.numerics = fast ? "fast" : "strict";
     return llvm::Error::success();
   }
 

@@ -15,12 +15,17 @@
 
 namespace llmc {
 
+/// Whether prefill gives the bits of decode. Default: strict for targets where that costs less than
+/// 1.3 times the time of prefill, else fast (docs/design/numerics.md).
+enum class Numerics { Default, Strict, Fast };
+
 struct CompileOptions {
   std::string input;
   /// Empty: the input's name with the extension .llmc, in the current folder.
   std::string output;
   std::vector<std::string> targets = {"native"};
   bool f32Activations = false;
+  Numerics numerics = Numerics::Default;
   /// Positions that a sequence may have; 0: as the model was trained.
   int64_t context = 0;
   /// Replaces the pre-tokenizer that the file names.

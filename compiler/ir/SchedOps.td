@@ -40,10 +40,10 @@ def Sched_PrepareKernelOp : Sched_Kernel<"prepare_kernel"> {
   let summary = "tile = row: normalize a row and make it an activation record";
   let description = [{
     Bindings: x, [norm weight, [norm bias]], out. With `out_rows`, tile i is row
-    out_begin + i of x and record i of out.
+    out_begin + i of x and record i of out. `prefill`: see linear_kernel.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$features, Sched_ActKindAttr:$act,
-      OptionalAttr<Sched_NormSpecAttr>:$norm, UnitAttr:$out_rows);
+      OptionalAttr<Sched_NormSpecAttr>:$norm, UnitAttr:$out_rows, UnitAttr:$prefill);
 }
 
 def Sched_LinearKernelOp : Sched_Kernel<"linear_kernel"> {
@@ -53,14 +53,17 @@ def Sched_LinearKernelOp : Sched_Kernel<"linear_kernel"> {
     attend kernel for `merge`), [norm weight, [norm bias]], per segment weight and
     [bias], then [residual], then per result the output (none with `logits`).
     Tiles are the panels of the segments in order; a gated pair shares its tile.
-    See llm.linear for the arithmetic.
+    `prefill`: of the prefill program only, and with records made by kernels that
+    say the same. With fast numerics a target may multiply them in another
+    arithmetic; records of int8 have room for those of bf16, in whole blocks of
+    16 rows. See llm.linear for the arithmetic.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$features, Sched_ActKindAttr:$act,
       Sched_PrologueAttr:$prologue, OptionalAttr<Sched_NormSpecAttr>:$norm, ArrayAttr:$segments,
       UnitAttr:$gated, Llm_ActivationAttr:$activation, F32Attr:$scale, F32Attr:$softcap,
       UnitAttr:$residual, UnitAttr:$out_rows, UnitAttr:$logits, Llm_Count:$max_rows,
       DefaultValuedAttr<Llm_Size, "0">:$merge_heads, DefaultValuedAttr<Llm_Size, "0">:$merge_window,
-      DefaultValuedAttr<Llm_Size, "0">:$merge_chunks);
+      DefaultValuedAttr<Llm_Size, "0">:$merge_chunks, UnitAttr:$prefill);
   let hasVerifier = 1;
 }
 
@@ -70,12 +73,13 @@ def Sched_QkvKernelOp : Sched_Kernel<"qkv_kernel"> {
     Bindings: input, [norm weight, [norm bias]], per segment (q, k, v) weight and
     [bias], [q norm weight], [k norm weight], [rope rows], query out, key cache,
     value cache. Tiles: the query heads, then the key heads, then the value heads.
+    `prefill`: see linear_kernel.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$features, Sched_ActKindAttr:$act,
       Sched_PrologueAttr:$prologue, OptionalAttr<Sched_NormSpecAttr>:$norm, ArrayAttr:$segments,
       Llm_Count:$heads, Llm_Count:$kv_heads, Llm_Count:$head_dim, OptionalAttr<Sched_NormSpecAttr>:$q_norm,
       OptionalAttr<Sched_NormSpecAttr>:$k_norm, Llm_Size:$rope_pairs, Llm_RopeKindAttr:$rope_kind,
-      StrAttr:$kv_encoding, Llm_Count:$capacity, Llm_Count:$max_rows);
+      StrAttr:$kv_encoding, Llm_Count:$capacity, Llm_Count:$max_rows, UnitAttr:$prefill);
   let hasVerifier = 1;
 }
 

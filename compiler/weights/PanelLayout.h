@@ -35,6 +35,9 @@
 // An activation row is made once and serves every format:
 //   int8: per group of 32 one 64-byte UkActGroup; x ~= d[half] * q
 //   f32:  K floats
+//   bf16: K values, padded to 32: as long as int8, so that code generation may choose
+//
+// A panel expanded to bf16 has rows of 64 bytes: sixteen pairs (k, k + 1), k even.
 //
 //===----------------------------------------------------------------------===//
 
@@ -74,7 +77,7 @@ enum UkFloatKind : int32_t {
   ukF8E4M3 = 4, ///< no infinities, one NaN of each sign
   ukF8E5M2 = 5, ///< the upper half of an f16
 };
-enum UkActKind : int32_t { ukActInt8 = 0, ukActF32 = 1 };
+enum UkActKind : int32_t { ukActInt8 = 0, ukActF32 = 1, ukActBf16 = 2 };
 
 enum { ukPanelRows = 16, ukGroup = 32 };
 
@@ -139,9 +142,12 @@ UK_LAYOUT int64_t ukPanelBytes(const UkFormat &f, int64_t k) {
 
 /// Bytes from one activation row to the next.
 UK_LAYOUT int64_t ukActStride(int32_t actKind, int64_t k) {
-  return actKind == ukActInt8 ? ukRoundUp(k, ukGroup) / ukGroup * int64_t(sizeof(UkActGroup))
-                              : ukRoundUp(k * 4, 64);
+  return actKind == ukActF32 ? ukRoundUp(k * 4, 64)
+                             : ukRoundUp(k, ukGroup) / ukGroup * int64_t(sizeof(UkActGroup));
 }
+
+/// Bytes of a panel expanded to bf16.
+UK_LAYOUT int64_t ukBf16PanelBytes(int64_t k) { return ukRoundUp(k, ukGroup) * ukPanelRows * 2; }
 
 /// Values of the IQ4 codebook (ggml kvalues_iq4nl), as codes with zero point 128.
 constexpr uint8_t ukIq4Codes[16] = {1,   24,  45,  63,  79,  93,  106, 118,

@@ -17,6 +17,8 @@ using namespace llmc::schedule;
 
 /// Rows of one prefill attention tile.
 static constexpr int64_t kAttendRows = 8;
+/// Rows that products may compute together, wanted or not.
+static constexpr int64_t kTileRows = 16;
 /// Floats before the output in an attention partial (m, l, padding).
 static constexpr int64_t kPartialHeader = 16;
 
@@ -71,13 +73,13 @@ private:
     return SymbolTable::lookupNearestSymbolFrom<llm::KvOp>(forward, symbol);
   }
 
-  /// A new buffer of `bytesPerRow` for each row of the step.
-  FlatSymbolRefAttr buffer(StringRef hint, int64_t bytesPerRow) {
+  /// A new buffer of `bytesPerRow` for each row of the step, in blocks of `block` rows.
+  FlatSymbolRefAttr buffer(StringRef hint, int64_t bytesPerRow, int64_t block = 1) {
     std::string name = (hint + "." + llvm::Twine(bufferCount++)).str();
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(&program.getBody().front());
-    BufferOp::create(builder, forward.getLoc(), name, uint64_t(options.maxRows * bytesPerRow),
-                     IntegerAttr());
+    BufferOp::create(builder, forward.getLoc(), name,
+                     uint64_t(llvm::alignTo(options.maxRows, block) * bytesPerRow), IntegerAttr());
     return FlatSymbolRefAttr::get(ctx(), name);
   }
 
@@ -168,10 +170,11 @@ private:
     if (FlatSymbolRefAttr known = prepared.lookup(key))
       return known;
     int64_t features = llm::features(input);
-    FlatSymbolRefAttr out =
-        buffer("act", ukActStride(act == ActKind::Int8 ? ukActInt8 : ukActF32, features));
-    FlatSymbolRefAttr kernel = kernels.get<PrepareKernelOp>(
-        op->getLoc(), i64(features), ActKindAttr::get(ctx(), act), normSpec(norm), unit(outRows));
+    FlatSymbolRefAttr out = buffer(
+        "act", ukActStride(act == ActKind::Int8 ? ukActInt8 : ukActF32, features), kTileRows);
+    FlatSymbolRefAttr kernel =
+        kernels.get<PrepareKernelOp>(op->getLoc(), i64(features), ActKindAttr::get(ctx(), act),
+                                     normSpec(norm), unit(outRows), unit(!options.few));
     SmallVector<Attribute> bindings{read(bufferOf(input))};
     bindNorm(norm, bindings);
     bindings.push_back(write(out));
@@ -242,7 +245,7 @@ private:
         op.getGatedAttr(), op.getActivationAttr(), op.getScaleAttr(), op.getSoftcapAttr(),
         unit(bool(op.getResidual())), unit(outRows), unit(logits), i64(options.familyRows),
         i64(merge ? attend.getHeads() : 0), i64(merge ? kv(attend.getKvAttr()).getWindow() : 0),
-        i64(merge ? maxChunks(kv(attend.getKvAttr())) : 0));
+        i64(merge ? maxChunks(kv(attend.getKvAttr())) : 0), unit(!options.few));
     dispatch(op, logits ? "logits" : roleOf(op), kernel,
              TilesAttr::get(ctx(), panels, 0, 0, 0, outRows), bindings);
     return success();
@@ -276,7 +279,7 @@ private:
         op.getHeadsAttr(), i64(cache.getHeads()), i64(cache.getHeadDim()),
         normSpec(op.getQNormAttr()), normSpec(op.getKNormAttr()), i64(pairs),
         llm::RopeKindAttr::get(ctx(), kind), cache.getEncodingAttr(), cache.getCapacityAttr(),
-        i64(options.familyRows));
+        i64(options.familyRows), unit(!options.few));
     int64_t tiles = op.getHeads() + 2 * cache.getHeads();
     dispatch(op, "qkv", kernel, TilesAttr::get(ctx(), tiles, 0, 0, 0, false), bindings);
     return success();

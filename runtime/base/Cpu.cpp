@@ -13,6 +13,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #elif defined(__aarch64__)
 #include <sys/auxv.h>
 #endif
@@ -91,6 +93,16 @@ bool detected(const Feature &feature) {
          (r[feature.reg] >> feature.bit & 1) && (state & feature.state) == feature.state;
 }
 
+/// Asks Linux for the tile registers (ARCH_REQ_XCOMP_PERM of component 18, tile data).
+bool requestTiles() {
+  constexpr int request = 0x1023, tileData = 18;
+  return syscall(SYS_arch_prctl, request, tileData) == 0;
+}
+
+bool permitted(const Feature &feature) {
+  return (feature.state & kTile) != kTile || requestTiles();
+}
+
 #elif defined(__aarch64__)
 
 struct Feature {
@@ -107,6 +119,8 @@ constexpr Feature kFeatures[] = {
 };
 
 bool detected(const Feature &feature) { return getauxval(feature.type) >> feature.bit & 1; }
+
+bool permitted(const Feature &) { return true; }
 
 #else
 #error "llmc has no CPU feature table for this architecture"
@@ -135,6 +149,20 @@ CpuFeatures CpuFeatures::host() {
   CpuFeatures set;
   for (size_t i = 0; i < std::size(kFeatures); ++i)
     set.bits.set(i, detected(kFeatures[i]));
+  return set;
+}
+
+CpuFeatures CpuFeatures::permitted() const {
+  CpuFeatures set = *this;
+  for (size_t i = 0; i < std::size(kFeatures); ++i)
+    if (bits.test(i))
+      set.bits.set(i, ::permitted(kFeatures[i]));
+  return set;
+}
+
+CpuFeatures CpuFeatures::operator|(const CpuFeatures &other) const {
+  CpuFeatures set = *this;
+  set.bits |= other.bits;
   return set;
 }
 

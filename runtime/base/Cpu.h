@@ -24,9 +24,14 @@ public:
   static CpuFeatures of(std::span<const std::string_view> names);
   /// What this machine has.
   static CpuFeatures host();
+  /// The set without what the operating system does not let this process use. Linux gives the
+  /// registers of AMX on request only: a set that has them asks, for all threads of the process.
+  CpuFeatures permitted() const;
 
   /// False for names that this build does not know.
   bool has(std::string_view name) const;
+  CpuFeatures operator|(const CpuFeatures &other) const;
+  bool operator==(const CpuFeatures &other) const = default;
   /// The names, separated by spaces.
   std::string toString() const;
 

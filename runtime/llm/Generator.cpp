@@ -86,10 +86,8 @@ StatusOr<uint32_t> Generator::prefill(std::span<const int32_t> prompt) {
                       "; shorten the prompt or compile with a larger --context");
   // A warm cache must give the bits of a cold one. Where prefill and decode differ, this holds for
   // what prefill has computed only.
-  const fb::Model &info = session->getModel().info();
-  const bool strict = info.numerics() && info.numerics()->string_view() == "strict";
   std::span<const int32_t> cached = session->tokens();
-  if (!strict)
+  if (session->getModel().variant().fast())
     cached = cached.first(session->promptLength());
   size_t common = std::mismatch(prompt.begin(), prompt.end(), cached.begin(), cached.end()).first -
                   prompt.begin();

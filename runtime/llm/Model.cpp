@@ -7,6 +7,8 @@
 
 #include "runtime/llm/Model.h"
 
+#include <vector>
+
 using namespace llmc;
 using namespace llmc::rt;
 
@@ -28,6 +30,16 @@ std::string obstacle(const fb::Variant &variant, const CpuFeatures &features) {
       if (!features.has(feature->string_view()))
         missing += (missing.empty() ? "" : ", ") + feature->str();
   return missing.empty() ? missing : "needs " + missing;
+}
+
+/// Whether the operating system lets this process use what `variant` needs.
+bool isPermitted(const fb::Variant &variant) {
+  std::vector<std::string_view> names;
+  if (variant.features())
+    for (const flatbuffers::String *feature : *variant.features())
+      names.push_back(feature->string_view());
+  const CpuFeatures needs = CpuFeatures::of(names);
+  return needs.permitted() == needs;
 }
 
 } // namespace
@@ -71,6 +83,9 @@ StatusOr<std::shared_ptr<const Model>> Model::load(const std::string &path,
 
 Status Model::loadCode(const ModelOptions &options) {
   auto variant = chooseVariant(file.header(), options.variant, options.features);
+  // Permission is asked for what will be used only; where it is refused, the next best must do.
+  if (variant.ok() && !isPermitted(*variant.value()))
+    variant = chooseVariant(file.header(), options.variant, options.features.permitted());
   if (!variant.ok())
     return Status(variant.status().code(), file.path() + ": " + variant.status().message());
   chosen = variant.value();

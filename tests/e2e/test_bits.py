@@ -10,6 +10,9 @@ THREADS = (1, 2, 3, 5)
 CHUNKS = (1, 7, 64, 512)
 
 
+STRICT = ("--numerics", "strict")
+
+
 class Bits:
     """`artifact()`, `vocabulary`, `length` of the prompt and how many tokens are decoded."""
 
@@ -63,7 +66,7 @@ class Bits:
 
 class SmolBits(Bits, TestCase):
     def artifact(self):
-        return compiled(model("smollm2-135m"))
+        return compiled(model("smollm2-135m"), *STRICT)
 
 
 class GemmaBits(Bits, TestCase):
@@ -72,14 +75,14 @@ class GemmaBits(Bits, TestCase):
     length, decoded = 530, 4
 
     def artifact(self):
-        return compiled(model("gemma3-270m"))
+        return compiled(model("gemma3-270m"), *STRICT)
 
 
 class RandomBits(Bits, TestCase):
     length = 256
 
     def artifact(self):
-        return compiled_fixture(fixtures.random_model())
+        return compiled_fixture(fixtures.random_model(), *STRICT)
 
 
 class RandomF32Bits(Bits, TestCase):
@@ -94,7 +97,7 @@ class Conversation(TestCase):
 
     def test_continued(self):
         prompt = reference("smollm2-135m")["prompts"][2]["ids"]
-        loaded = self.load(compiled(model("smollm2-135m")))
+        loaded = self.load(compiled(model("smollm2-135m"), *STRICT))
         with loaded.session() as session:
             session.prefill(prompt)
             for token in prompt[:8]:

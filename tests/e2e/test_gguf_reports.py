@@ -160,7 +160,7 @@ class Encodings(TestCase):
         for encoding in fixtures.ENCODINGS:
             with self.subTest(encoding=encoding):
                 gguf = random_model(width=256, mlp=256, encoding=encoding)
-                artifact = compiled_fixture(gguf)
+                artifact = compiled_fixture(gguf, "--numerics", "strict")
                 tokens = generate(artifact, PROMPT, 8, "--ignore-end")["tokens"]
                 rows = prompt_logits(artifact, PROMPT + tokens)
                 for i, token in enumerate(tokens):

@@ -14,7 +14,7 @@ using namespace llmc;
 void llmc::tool::addCompile(CLI::App &app, Action &action) {
   struct Arguments {
     CompileOptions options;
-    std::string phase = phaseName(Phase::Emit).str(), activations = "int8", numerics = "strict";
+    std::string phase = phaseName(Phase::Emit).str(), activations = "int8", numerics;
   };
   auto arguments = std::make_shared<Arguments>();
   CompileOptions &options = arguments->options;
@@ -31,11 +31,10 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
       ->add_option("--activations", arguments->activations,
                    "int8 (default) or f32, the reference mode")
       ->check(CLI::IsMember({"int8", "f32"}));
-  // Every CPU kernel of today is strict at no cost, so both levels give the same artifact.
   command
       ->add_option("--numerics", arguments->numerics,
-                   "strict (default): prefill and decode give the same bits; fast: they may differ "
-                   "where that is faster")
+                   "strict: prefill and decode give the same bits; fast: they may differ where "
+                   "that is faster (default: strict, but for targets where it is much slower)")
       ->check(CLI::IsMember({"strict", "fast"}));
   command
       ->add_option("--context", options.context,
@@ -58,6 +57,8 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
     action = [arguments] {
       CompileOptions &options = arguments->options;
       options.f32Activations = arguments->activations == "f32";
+      if (!arguments->numerics.empty())
+        options.numerics = arguments->numerics == "fast" ? Numerics::Fast : Numerics::Strict;
       options.compileTo = *parsePhase(arguments->phase);
       return compile(options);
     };

@@ -79,6 +79,7 @@ static Json variantRow(const Artifact &artifact, const fb::Variant &variant) {
     features.push_back(feature->str());
   return {{"target", text(variant.target())},
           {"runs_here", missing.empty() ? "yes" : "no: lacks " + llvm::join(missing, " ")},
+          {"numerics", variant.fast() ? "fast" : "strict"},
           {"kernels", variant.kernels()->size()},
           {"code_bytes", artifact.section(variant.code_section()).size()},
           {"features", std::move(features)}};

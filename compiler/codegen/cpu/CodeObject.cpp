@@ -20,6 +20,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -82,9 +83,10 @@ llvm::Expected<const UkernelIsa *> cpu::resolveTarget(llvm::StringRef target) {
 // MLIR
 //===----------------------------------------------------------------------===//
 
-mlir::OwningOpRef<ModuleOp> cpu::emitKernels(ModuleOp scheduled, CodeObject &object) {
+mlir::OwningOpRef<ModuleOp> cpu::emitKernels(ModuleOp scheduled, const UkernelIsa &isa,
+                                             const CodeOptions &options, CodeObject &object) {
   mlir::OwningOpRef<ModuleOp> module = ModuleOp::create(scheduled.getLoc());
-  Emitter emitter(*module);
+  Emitter emitter(*module, options.fast && isa.bf16Tiles);
   auto emit = [&](auto op) {
     emitter.beginKernel(op.getLoc(), op.getSymName());
     emitKernel(emitter, op);
@@ -98,6 +100,7 @@ mlir::OwningOpRef<ModuleOp> cpu::emitKernels(ModuleOp scheduled, CodeObject &obj
               sched::PrepareKernelOp, sched::QkvKernelOp, sched::RopeTableKernelOp,
               sched::RowKernelOp>(emit)
         .Default([](mlir::Operation *) {});
+  object.fast = emitter.changedArithmetic();
   return module;
 }
 
@@ -145,6 +148,23 @@ static void addQuery(llvm::Module &module, llvm::ArrayRef<std::string> kernels) 
       builder.CreateICmpEQ(query->getArg(0), llvm::ConstantInt::get(i32, LLMC_KERNEL_ABI_VERSION));
   builder.CreateRet(
       builder.CreateSelect(same, table, llvm::ConstantPointerNull::get(builder.getPtrTy())));
+}
+
+/// Gives a generated function the attributes that its instruction set asks for, and the target
+/// features of the micro-kernels that it calls, so that they can be inlined: only functions whose
+/// kernels use matrix tiles have that feature. A function calls kernels of equal features.
+static void addAttributes(llvm::Function &function, const UkernelIsa &isa,
+                          const llvm::StringSet<> &generated) {
+  for (auto [key, value] : isa.functionAttributes)
+    function.addFnAttr(key, value);
+  for (llvm::Instruction &instruction : llvm::instructions(function)) {
+    auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction);
+    llvm::Function *callee = call ? call->getCalledFunction() : nullptr;
+    if (!callee || callee->isIntrinsic() || generated.contains(callee->getName()))
+      continue;
+    function.addFnAttr(callee->getFnAttribute("target-features"));
+    return;
+  }
 }
 
 static llvm::Error linkUkernels(llvm::Module &module, const UkernelIsa &isa) {
@@ -235,9 +255,10 @@ static void dump(llvm::StringRef dir, llvm::StringRef name,
 }
 
 llvm::Expected<CodeObject> cpu::buildCodeObject(ModuleOp scheduled, const UkernelIsa &isa,
-                                                llvm::StringRef dumpDir) {
+                                                const CodeOptions &options) {
   CodeObject object;
-  mlir::OwningOpRef<ModuleOp> kernels = emitKernels(scheduled, object);
+  llvm::StringRef dumpDir = options.dumpDir;
+  mlir::OwningOpRef<ModuleOp> kernels = emitKernels(scheduled, isa, options, object);
   dump(dumpDir, "kernels.mlir", [&](llvm::raw_ostream &os) { kernels->print(os); });
   if (llvm::Error error = lowerToLLVM(*kernels))
     return error;
@@ -269,13 +290,17 @@ llvm::Expected<CodeObject> cpu::buildCodeObject(ModuleOp scheduled, const Ukerne
       function.addFnAttr(llvm::Attribute::NoInline);
   }
   addQuery(*module, object.kernels);
+  llvm::StringSet<> generated;
+  for (llvm::Function &function : *module)
+    if (!function.isDeclaration())
+      generated.insert(function.getName());
   if (llvm::Error linkError = linkUkernels(*module, isa))
     return linkError;
   for (llvm::Function &function : *module) {
     if (function.isDeclaration())
       continue;
-    for (auto [key, value] : isa.functionAttributes)
-      function.addFnAttr(key, value);
+    if (generated.contains(function.getName()))
+      addAttributes(function, isa, generated);
     function.addFnAttr(llvm::Attribute::NoUnwind);
     if (function.getName() != LLMC_QUERY_SYMBOL)
       function.setLinkage(llvm::GlobalValue::InternalLinkage);

@@ -29,15 +29,24 @@ struct CodeObject {
   std::vector<std::string> kernels;
   /// Bytes of worker scratch that each kernel needs.
   llvm::StringMap<int64_t> scratchBytes;
+  /// Whether prefill computes in an arithmetic of its own.
+  bool fast = false;
+};
+
+struct CodeOptions {
+  /// Where kernels.mlir, kernels.ll and kernels.opt.ll are written; empty: nowhere.
+  llvm::StringRef dumpDir = "";
+  /// Whether prefill may give other bits than decode where the target is faster so.
+  bool fast = false;
 };
 
 /// The MLIR of all kernels of `scheduled`, before lowering: for dumps and tests.
-mlir::OwningOpRef<mlir::ModuleOp> emitKernels(mlir::ModuleOp scheduled, CodeObject &object);
+mlir::OwningOpRef<mlir::ModuleOp> emitKernels(mlir::ModuleOp scheduled, const UkernelIsa &isa,
+                                              const CodeOptions &options, CodeObject &object);
 
-/// Compiles all kernels of `scheduled` for `isa`. With `dumpDir`, writes kernels.mlir, kernels.ll
-/// and kernels.opt.ll there.
+/// Compiles all kernels of `scheduled` for `isa`.
 llvm::Expected<CodeObject> buildCodeObject(mlir::ModuleOp scheduled, const UkernelIsa &isa,
-                                           llvm::StringRef dumpDir = "");
+                                           const CodeOptions &options = {});
 
 /// Registers what buildCodeObject needs of MLIR; call once per context.
 void registerCodegenDialects(mlir::DialectRegistry &registry);

@@ -12,7 +12,15 @@ using namespace mlir;
 using namespace llmc;
 using namespace llmc::cpu;
 
-Emitter::Emitter(ModuleOp module) : module(module), builder(module.getLoc(), module.getContext()) {}
+Emitter::Emitter(ModuleOp module, bool bf16Tiles)
+    : module(module), builder(module.getLoc(), module.getContext()), bf16Tiles(bf16Tiles) {}
+
+sched::ActKind Emitter::arithmetic(sched::ActKind act, bool prefill) {
+  if (!bf16Tiles || !prefill || act != sched::ActKind::Int8)
+    return act;
+  bf16Used = true;
+  return sched::ActKind::BF16;
+}
 
 Type Emitter::pointerType() { return LLVM::LLVMPointerType::get(context()); }
 
@@ -141,7 +149,15 @@ static std::string instanceName(StringRef kernel, const PackedMatrix &matrix, sc
 }
 
 static int64_t ukAct(sched::ActKind act) {
-  return act == sched::ActKind::Int8 ? ukActInt8 : ukActF32;
+  switch (act) {
+  case sched::ActKind::Int8:
+    return ukActInt8;
+  case sched::ActKind::F32:
+    return ukActF32;
+  case sched::ActKind::BF16:
+    return ukActBf16;
+  }
+  llvm_unreachable("all kinds are handled");
 }
 
 void Emitter::matmul(const PackedMatrix &matrix, sched::ActKind act, Value panel, Value records,
@@ -178,6 +194,42 @@ void Emitter::gemv(const PackedMatrix &matrix, sched::ActKind act, Value panel, 
   func::CallOp::create(builder, callee, ValueRange{panel, toI32(panels), record, out});
 }
 
+void Emitter::bf16Panels(const PackedMatrix &matrix, Value panel, Value panels, Value expanded) {
+  Type pointer = pointerType();
+  std::string name =
+      (Twine("bf16_panels_") + matrix.encoding->name + "_k" + Twine(matrix.columns)).str();
+  func::FuncOp callee = instance(name, {pointer, builder.getI32Type(), pointer}, [&](auto args) {
+    SmallVector<Value> values{args[0], args[1], i64(matrix.columns)};
+    for (int32_t field : kernelFormatArgs(*matrix.encoding))
+      values.push_back(i32(field));
+    values.push_back(args[2]);
+    call("uk_bf16_panels", values);
+  });
+  func::CallOp::create(builder, callee, ValueRange{panel, toI32(panels), expanded});
+}
+
+void Emitter::bf16Matmul(int64_t columns, Value expanded, Value panels, Value records, Value rows,
+                         Value out, int64_t outStride) {
+  Type pointer = pointerType(), i32Type = builder.getI32Type();
+  std::string name = ("bf16_matmul_k" + Twine(columns) + "_o" + Twine(outStride)).str();
+  func::FuncOp callee =
+      instance(name, {pointer, i32Type, pointer, i32Type, pointer}, [&](auto args) {
+        call("uk_bf16_matmul",
+             {args[0], args[1], args[2], i64(recordBytes(sched::ActKind::BF16, columns)), args[3],
+              i64(columns), args[4], i64(outStride)});
+      });
+  func::CallOp::create(builder, callee,
+                       ValueRange{expanded, toI32(panels), records, toI32(rows), out});
+}
+
+void Emitter::tileState(StringRef kernel, sched::ActKind act, Value rows) {
+  StringRef name = kernel.drop_front(StringRef("uk_").size());
+  func::FuncOp callee =
+      instance((name + "_" + sched::stringifyActKind(act)).str(), {builder.getI32Type()},
+               [&](auto args) { call(kernel, {args[0], i32(ukAct(act))}); });
+  func::CallOp::create(builder, callee, ValueRange{toI32(rows)});
+}
+
 void Emitter::normalize(sched::NormSpecAttr norm, Value weight, Value bias, Value x, int64_t n,
                         Value out) {
   Value eps = f32(norm.getEps().getValueAsDouble());
@@ -191,7 +243,8 @@ void Emitter::normalize(sched::NormSpecAttr norm, Value weight, Value bias, Valu
 }
 
 void Emitter::makeRecord(sched::ActKind act, Value x, int64_t n, Value record) {
-  call(act == sched::ActKind::Int8 ? "uk_quantize_act" : "uk_copy_act_f32", {x, i64(n), record});
+  constexpr StringRef kernels[] = {"uk_quantize_act", "uk_copy_act_f32", "uk_bf16_act"};
+  call(kernels[ukAct(act)], {x, i64(n), record});
 }
 
 int64_t cpu::recordBytes(sched::ActKind act, int64_t columns) {

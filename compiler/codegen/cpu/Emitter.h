@@ -38,14 +38,19 @@ struct PackedMatrix {
 
 class Emitter {
 public:
-  /// Emits into `module`, which becomes one code object.
-  explicit Emitter(mlir::ModuleOp module);
+  /// Emits into `module`, which becomes one code object. `bf16Tiles`: prefill is computed in bf16
+  /// where its matrices are quantized.
+  Emitter(mlir::ModuleOp module, bool bf16Tiles);
 
   /// Starts the kernel `name`; its arguments are at hand until the next one is started.
   void beginKernel(mlir::Location loc, llvm::StringRef name);
   void endKernel();
   /// Bytes of scratch that the kernel needs.
   int64_t scratchBytes() const { return scratchSize; }
+  /// The arithmetic of a kernel's products.
+  sched::ActKind arithmetic(sched::ActKind act, bool prefill);
+  /// Whether some kernel's arithmetic is not the one that the program says.
+  bool changedArithmetic() const { return bf16Used; }
 
   // --- the kernel's arguments ----------------------------------------------
 
@@ -108,6 +113,16 @@ public:
   /// out[16 panels] = one record * panels^T, likewise an instance of uk_gemv.
   void gemv(const PackedMatrix &matrix, sched::ActKind act, mlir::Value panel, mlir::Value panels,
             mlir::Value record, mlir::Value out);
+  /// Expands `panels` panels to bf16, and out[rows][outStride] = records * one or two of them^T:
+  /// see uk_bf16_matmul.
+  void bf16Panels(const PackedMatrix &matrix, mlir::Value panel, mlir::Value panels,
+                  mlir::Value expanded);
+  void bf16Matmul(int64_t columns, mlir::Value expanded, mlir::Value panels, mlir::Value records,
+                  mlir::Value rows, mlir::Value out, int64_t outStride);
+  /// Around the products of a dispatch with `rows` rows in all: the instruction set's state for
+  /// them. Functions of their own, as the products are.
+  void tilesBegin(sched::ActKind act, mlir::Value rows) { tileState("uk_tiles_begin", act, rows); }
+  void tilesEnd(sched::ActKind act, mlir::Value rows) { tileState("uk_tiles_end", act, rows); }
   /// Normalizes x[n] into out (may be x).
   void normalize(sched::NormSpecAttr norm, mlir::Value weight, mlir::Value bias, mlir::Value x,
                  int64_t n, mlir::Value out);
@@ -118,6 +133,7 @@ public:
   mlir::Type pointerType();
 
 private:
+  void tileState(llvm::StringRef kernel, sched::ActKind act, mlir::Value rows);
   mlir::Value stepField(int64_t offset);
   /// An internal function that calls `callee` with `args` made of its own arguments.
   mlir::LLVM::LLVMFuncOp declare(llvm::StringRef name, mlir::TypeRange types);
@@ -130,6 +146,7 @@ private:
   mlir::Block *entry = nullptr;
   int64_t bindingCount = 0;
   int64_t scratchSize = 0;
+  bool bf16Tiles, bf16Used = false;
 };
 
 /// Bytes from one activation record to the next.

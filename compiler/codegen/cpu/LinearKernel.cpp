@@ -185,9 +185,43 @@ static void emitSegment(Emitter &e, const Records &records, ActKind act, const P
       });
 }
 
+/// The same on bf16 tiles: two panels at a time (a gated pair is two), expanded once for all rows.
+static void emitBf16Segment(Emitter &e, const Records &records, const PackedMatrix &matrix,
+                            Value weight, std::optional<PackedMatrix> upMatrix, Value upWeight,
+                            int64_t first, int64_t panels, Epilogue &epilogue, Value tile) {
+  bool gated = upMatrix.has_value();
+  int64_t expandedBytes = ukBf16PanelBytes(matrix.columns);
+  Value expanded = e.reserve(2 * expandedBytes);
+  Value begin = e.max(e.tileBegin(), e.i64(first));
+  Value end = e.min(e.tileEnd(), e.i64(first + panels));
+  e.loop(begin, end, gated ? 1 : 2, [&](Value t) {
+    Value index = e.sub(t, e.i64(first));
+    Value count = gated ? e.i64(2) : e.min(e.sub(end, t), e.i64(2));
+    e.bf16Panels(matrix, e.at(weight, e.mul(index, matrix.panelBytes)), gated ? e.i64(1) : count,
+                 expanded);
+    if (gated)
+      e.bf16Panels(*upMatrix, e.at(upWeight, e.mul(index, upMatrix->panelBytes)), e.i64(1),
+                   e.at(expanded, expandedBytes));
+    Value column = e.mul(index, kPanelRows);
+    Value features = gated ? e.i64(kPanelRows) : e.mul(count, kPanelRows);
+    features = e.min(features, e.sub(e.i64(matrix.rows), column));
+    e.loop(e.i64(0), records.rows, kRowBlock, [&](Value m0) {
+      Value rows = e.min(e.sub(records.rows, m0), e.i64(kRowBlock));
+      e.bf16Matmul(matrix.columns, expanded, count, e.at(records.base, e.mul(m0, records.stride)),
+                   rows, tile, 2 * kPanelRows);
+      e.loop(e.i64(0), rows, 1, [&](Value m) {
+        Value y = e.at(tile, e.mul(m, 8 * kPanelRows));
+        epilogue.emit(e, y, gated ? e.at(y, 4 * kPanelRows) : Value(), e.add(m0, m), column,
+                      features);
+      });
+    });
+  });
+}
+
 void cpu::emitKernel(Emitter &e, LinearKernelOp op) {
   int64_t columns = op.getFeatures();
-  ActKind act = op.getAct();
+  ActKind act = e.arithmetic(op.getAct(), op.getPrefill());
+  bool bf16 = act == ActKind::BF16;
   Records records =
       emitPrologue(e, {columns, act, op.getPrologue(), op.getNormAttr(), op.getOutRows(),
                        int64_t(op.getMaxRows()), int64_t(op.getMergeHeads()),
@@ -206,9 +240,10 @@ void cpu::emitKernel(Emitter &e, LinearKernelOp op) {
   }
   Value residual = op.getResidual() ? e.nextBinding() : Value();
   int64_t tileBytes = 4 * kPanelRows * std::max(kRowBlock, kPanelBlock);
-  Value tile = e.reserve(tileBytes);
-  Value upTile = op.getGated() ? e.reserve(tileBytes) : Value();
+  Value tile = e.reserve(bf16 ? 2 * tileBytes : tileBytes);
+  Value upTile = op.getGated() && !bf16 ? e.reserve(tileBytes) : Value();
 
+  e.tilesBegin(act, records.rows);
   int64_t first = 0;
   for (unsigned i = 0, n = op.getGated() ? 1 : segments.size(); i < n; ++i) {
     const Segment &segment = segments[i];
@@ -219,10 +254,19 @@ void cpu::emitKernel(Emitter &e, LinearKernelOp op) {
                       op.getLogits() ? e.stepLogits() : e.nextBinding(),
                       4 * segment.matrix.rows};
     int64_t panels = llvm::divideCeil(segment.matrix.rows, kPanelRows);
-    emitSegment(e, records, act, segment.matrix, segment.weight,
-                op.getGated() ? std::optional(segments[1].matrix) : std::nullopt,
-                op.getGated() ? segments[1].weight : Value(), first, panels, epilogue, tile,
-                upTile);
+    std::optional<PackedMatrix> upMatrix;
+    Value upWeight;
+    if (op.getGated()) {
+      upMatrix = segments[1].matrix;
+      upWeight = segments[1].weight;
+    }
+    if (bf16)
+      emitBf16Segment(e, records, segment.matrix, segment.weight, upMatrix, upWeight, first, panels,
+                      epilogue, tile);
+    else
+      emitSegment(e, records, act, segment.matrix, segment.weight, upMatrix, upWeight, first,
+                  panels, epilogue, tile, upTile);
     first += panels;
   }
+  e.tilesEnd(act, records.rows);
 }

@@ -13,7 +13,7 @@ using namespace llmc::cpu;
 using namespace llmc::sched;
 
 /// Rows that are projected before their epilogue runs.
-static constexpr int64_t kRowBlock = 16;
+static constexpr int64_t kRowBlock = 16, kBf16RowBlock = 32;
 
 namespace {
 struct Role {
@@ -27,7 +27,8 @@ struct Role {
 
 void cpu::emitKernel(Emitter &e, QkvKernelOp op) {
   int64_t columns = op.getFeatures(), headDim = op.getHeadDim();
-  ActKind act = op.getAct();
+  ActKind act = e.arithmetic(op.getAct(), op.getPrefill());
+  bool bf16 = act == ActKind::BF16;
   Records records = emitPrologue(
       e, {columns, act, op.getPrologue(), op.getNormAttr(), false, int64_t(op.getMaxRows())});
 
@@ -56,7 +57,10 @@ void cpu::emitKernel(Emitter &e, QkvKernelOp op) {
 
   bool kvF32 = op.getKvEncoding() == "f32";
   int64_t headBytes = int64_t(op.getCapacity()) * headDim * (kvF32 ? 4 : 2);
-  Value tile = e.reserve(4 * headDim * kRowBlock);
+  int64_t headPanels = headDim / kPanelRows, expandedBytes = ukBf16PanelBytes(columns);
+  int64_t rowBlock = bf16 ? kBf16RowBlock : kRowBlock;
+  Value tile = e.reserve(4 * headDim * rowBlock);
+  Value expanded = bf16 ? e.reserve(headPanels * expandedBytes) : Value();
   Value position = e.stepPosition();
 
   // What happens to row m of head `head`, whose projection is at y.
@@ -79,13 +83,34 @@ void cpu::emitKernel(Emitter &e, QkvKernelOp op) {
     e.call(i == 1 ? "uk_k_store" : "uk_v_store", {y, e.i64(headDim), slot, e.i32(kvF32), cache});
   };
 
-  int64_t first = 0, headPanels = headDim / kPanelRows;
+  e.tilesBegin(act, records.rows);
+  int64_t first = 0;
   for (auto [i, role] : llvm::enumerate(roles)) {
     Value begin = e.max(e.tileBegin(), e.i64(first));
     Value end = e.min(e.tileEnd(), e.i64(first + role.heads));
     e.loop(begin, end, 1, [&, &role = role, i = i](Value t) {
       Value head = e.sub(t, e.i64(first));
       Value panel = e.at(role.weight, e.mul(head, headPanels * role.matrix.panelBytes));
+      auto manyRows = [&](llvm::function_ref<void(Value, Value)> multiply) {
+        e.loop(e.i64(0), records.rows, rowBlock, [&](Value m0) {
+          Value count = e.min(e.sub(records.rows, m0), e.i64(rowBlock));
+          multiply(e.at(records.base, e.mul(m0, records.stride)), count);
+          e.loop(e.i64(0), count, 1, [&](Value m) {
+            finish(role, i, head, e.add(m0, m), e.at(tile, e.mul(m, 4 * headDim)));
+          });
+        });
+      };
+      if (bf16) {
+        e.bf16Panels(role.matrix, panel, e.i64(headPanels), expanded);
+        manyRows([&](Value from, Value count) {
+          e.loop(e.i64(0), e.i64(headPanels), 2, [&](Value p) {
+            e.bf16Matmul(columns, e.at(expanded, e.mul(p, expandedBytes)),
+                         e.min(e.sub(e.i64(headPanels), p), e.i64(2)), from, count,
+                         e.at(tile, e.mul(p, 4 * kPanelRows)), headDim);
+          });
+        });
+        return;
+      }
       e.branch(
           e.equal(records.rows, e.i64(1)),
           [&] {
@@ -93,19 +118,15 @@ void cpu::emitKernel(Emitter &e, QkvKernelOp op) {
             finish(role, i, head, e.i64(0), tile);
           },
           [&] {
-            e.loop(e.i64(0), records.rows, kRowBlock, [&](Value m0) {
-              Value count = e.min(e.sub(records.rows, m0), e.i64(kRowBlock));
-              Value from = e.at(records.base, e.mul(m0, records.stride));
+            manyRows([&](Value from, Value count) {
               e.loop(e.i64(0), e.i64(headPanels), 1, [&](Value p) {
                 e.matmul(role.matrix, act, e.at(panel, e.mul(p, role.matrix.panelBytes)), from,
                          count, e.at(tile, e.mul(p, 4 * kPanelRows)), headDim);
-              });
-              e.loop(e.i64(0), count, 1, [&](Value m) {
-                finish(role, i, head, e.add(m0, m), e.at(tile, e.mul(m, 4 * headDim)));
               });
             });
           });
     });
     first += role.heads;
   }
+  e.tilesEnd(act, records.rows);
 }

@@ -49,6 +49,7 @@ void cpu::emitKernel(Emitter &e, RopeTableKernelOp op) {
 
 void cpu::emitKernel(Emitter &e, PrepareKernelOp op) {
   int64_t features = op.getFeatures();
+  ActKind act = e.arithmetic(op.getAct(), op.getPrefill());
   Value source = e.nextBinding(), weight, bias;
   if (NormSpecAttr norm = op.getNormAttr()) {
     weight = e.nextBinding();
@@ -63,7 +64,7 @@ void cpu::emitKernel(Emitter &e, PrepareKernelOp op) {
       e.normalize(op.getNormAttr(), weight, bias, x, features, row);
       x = row;
     }
-    e.makeRecord(op.getAct(), x, features, e.at(out, e.mul(m, recordBytes(op.getAct(), features))));
+    e.makeRecord(act, x, features, e.at(out, e.mul(m, recordBytes(act, features))));
   });
 }
 

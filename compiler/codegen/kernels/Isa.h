@@ -127,4 +127,13 @@ UK_INLINE vb lookup16(const uint8_t *table, vb index) {
 #error "no micro-kernels for this instruction set"
 #endif
 
+// Functions that use matrix tiles (Tiles.h) say so themselves: no other code gets the feature.
+#if defined(UK_AMX)
+enum { ukTileRows = 16 };
+#define UK_TILED __attribute__((target("amx-tile,amx-int8,amx-bf16")))
+#else
+enum { ukTileRows = 0 };
+#define UK_TILED
+#endif
+
 #endif // LLMC_COMPILER_CODEGEN_KERNELS_ISA_H

@@ -11,85 +11,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/codegen/kernels/Tiles.h"
 #include "compiler/codegen/kernels/Uk.h"
-#include "compiler/codegen/kernels/Vec.h"
 
 #define UK_FORMAT                                                                                  \
   {loBits, hiBits, group, superGroup, zeroPoint, minSign, codebook, floatKind, scaleKind}
 
 namespace {
-
-constexpr int halves = int(ukPanelRows) / int(ukLanes), nativeBytes = 4 * ukLanes;
-
-/// Adds a plane of `bits`, shifted left by `shift`, to the k-vectors w[8] of half h.
-UK_INLINE void unpackPlane(const uint8_t *plane, int bits, int shift, int h, vb (&w)[8]) {
-  UK_UNROLL for (int v = 0; v < 8; ++v) {
-    if (v >= bits)
-      break;
-    const vb raw = loadAs<vb>(plane + 64 * v + nativeBytes * h);
-    UK_UNROLL for (int f = 0; f < 8; ++f) {
-      if (v + bits * f >= 8)
-        break;
-      const int left = shift - bits * f;
-      const vb moved = left >= 0 ? raw << left : raw >> -left;
-      w[v + bits * f] |= moved & (((1 << bits) - 1) << shift);
-    }
-  }
-}
-
-/// The eight k-vectors of half h of a group: codes, after the codebook.
-UK_INLINE void unpack(const UkFormat &f, const uint8_t *codes, int h, vb (&w)[8]) {
-  UK_UNROLL for (int j = 0; j < 8; ++j) w[j] = 0;
-  unpackPlane(codes, f.loBits, 0, h, w);
-  if (f.hiBits)
-    unpackPlane(codes + 64 * f.loBits, f.hiBits, f.loBits, h, w);
-  if (f.codebook == ukCodebookIq4) {
-    UK_UNROLL for (int j = 0; j < 8; ++j) w[j] = lookup16(ukIq4Codes, w[j]);
-  }
-}
-
-/// Scales (and mins, signed as they are added, or zero points) of half h of one group of 32; two of
-/// each where the format has a scale per 16.
-struct GroupScales {
-  vf scale[2];
-  vf min[2];
-};
-
-UK_INLINE vf loadScale(const UkFormat &f, const uint8_t *p) {
-  return f.scaleKind == ukF32 ? loadAs<vf>(p) : load<vf, _Float16>(p);
-}
-
-/// `record` is the scale record, `g` the group's index in it.
-UK_INLINE GroupScales loadScales(const UkFormat &f, const uint8_t *record, int64_t g, int h) {
-  GroupScales s;
-  const int64_t size = ukFloatBytes(f.scaleKind), perRecord = ukScalesPerRecord(f);
-  const uint8_t *p = record + size * ukLanes * h;
-  if (!f.superGroup) {
-    UK_UNROLL for (int i = 0; i < 2; ++i) {
-      if (i >= perRecord)
-        break;
-      s.scale[i] = loadScale(f, p + size * ukPanelRows * i);
-      s.min[i] = f.minSign ? loadScale(f, p + size * ukPanelRows * (perRecord + i)) : vf(0.0f);
-    }
-    return s;
-  }
-  const vf d = loadScale(f, p);
-  const vf dmin = f.minSign ? loadScale(f, p + size * ukPanelRows) : vf(0.0f);
-  const int perGroup = ukGroup / f.group;
-  const int count = f.superGroup / f.group;
-  const uint8_t *subs = record + 2 * ukPanelRows * (f.minSign ? 2 : 1) + ukLanes * h;
-  UK_UNROLL for (int i = 0; i < 2; ++i) {
-    if (i >= perGroup)
-      break;
-    const int64_t sub = g * perGroup + i;
-    s.scale[i] = d * load<vf, int8_t>(subs + sub * ukPanelRows);
-    if (f.minSign)
-      s.min[i] = -(dmin * load<vf, int8_t>(subs + (count + sub) * ukPanelRows));
-  }
-  return s;
-}
-
-UK_INLINE vf toFloat(vi v) { return __builtin_convertvector(v, vf); }
 
 /// The activations of consecutive rows of one group of 32.
 struct ActRows {
@@ -120,42 +48,14 @@ UK_INLINE void dotHalf(const UkFormat &f, const vb (&w)[8], const ActRows &a, in
   UK_UNROLL for (int m = 0; m < S; ++m) out[m] = toFloat(dot[m]);
 }
 
-/// d * dot, less what the zero point adds to it.
-UK_INLINE vf subtractZero(const UkFormat &f, const GroupScales &s, int h, float dsum, vf t) {
-  if (f.minSign == ukZeroPoints)
-    return fma(-s.min[h], vf(dsum), t);
-  return f.zeroPoint ? fma(vf(-f.zeroPoint), vf(dsum), t) : t;
-}
-
-/// True where a scale record holds mins that are added.
-UK_INLINE bool addsMin(const UkFormat &f) { return f.minSign && f.minSign != ukZeroPoints; }
-
-/// Adds one group's contribution to S rows:
-///   sum of scale * (d * dot - zero point * dsum) + min * dsum
-/// over the group, or over each half where the weights have a scale per 16.
+/// Adds one group's contribution to S rows.
 template <int S>
 UK_INLINE void addGroup(const UkFormat &f, const vb (&w)[8], const GroupScales &s, const ActRows &a,
                         vf *acc) {
   vf dot[2][S];
   dotHalf(f, w, a, 0, dot[0]);
   dotHalf(f, w, a, 1, dot[1]);
-  UK_UNROLL for (int m = 0; m < S; ++m) {
-    vf &sum = acc[m * halves];
-    if (f.group >= ukGroup) {
-      vf t = fma(dot[1][m], vf(a[m].d[1]), dot[0][m] * a[m].d[0]);
-      t = subtractZero(f, s, 0, a[m].dsums, t);
-      sum = fma(t, s.scale[0], sum);
-      if (addsMin(f))
-        sum = fma(s.min[0], vf(a[m].dsums), sum);
-      continue;
-    }
-    UK_UNROLL for (int h = 0; h < 2; ++h) {
-      vf t = subtractZero(f, s, h, a[m].dsum[h], dot[h][m] * a[m].d[h]);
-      sum = fma(t, s.scale[h], sum);
-      if (addsMin(f))
-        sum = fma(s.min[h], vf(a[m].dsum[h]), sum);
-    }
-  }
+  UK_UNROLL for (int m = 0; m < S; ++m) addDots(f, s, a[m], dot[0][m], dot[1][m], acc[m * halves]);
 }
 
 /// The same for MT rows, at most `together` of them at a time.
@@ -227,15 +127,6 @@ UK_INLINE void addColumn(const Tile &t, int64_t k, int h, vf w, vf (&acc)[MT][ha
     const float *a = (const float *)(t.act + m * t.actStride);
     acc[m][h] = fma(w, vf(a[k]), acc[m][h]);
   }
-}
-
-/// The dequantized column i of a k-vector: as ggml, the product and the sum are rounded apart.
-UK_INLINE vf dequantColumn(const UkFormat &f, vb w, int i, const GroupScales &s, int sub) {
-  vi code = (vi)w >> (8 * i) & 255;
-  if (f.minSign == ukZeroPoints)
-    return (toFloat(code) - s.min[sub]) * s.scale[sub];
-  vf v = toFloat(code - f.zeroPoint) * s.scale[sub];
-  return f.minSign ? v + s.min[sub] : v;
 }
 
 /// Calls body(k, values) for the first `count` columns of half h of group g.
@@ -326,14 +217,23 @@ UK_INLINE void tilesOf(const UkFormat &f, int32_t actKind, Tile &t, int64_t &row
 
 } // namespace
 
-UK_EXPORT void uk_matmul(const void *w, const void *act, int64_t act_stride, int32_t rows,
-                         int64_t K, int32_t act_kind, UK_FORMAT_ARGS, float *out,
-                         int64_t out_stride) {
+UK_EXPORT UK_TILED void uk_matmul(const void *w, const void *act, int64_t act_stride, int32_t rows,
+                                  int64_t K, int32_t act_kind, UK_FORMAT_ARGS, float *out,
+                                  int64_t out_stride) {
   const UkFormat f = UK_FORMAT;
   const auto *codes = (const uint8_t *)w;
   Tile t = {codes,     codes + ukPanelCodesBytes(f, K), (const char *)act, act_stride, K, out,
             out_stride};
   int64_t left = rows;
+#if defined(UK_AMX)
+  if (!f.floatKind && act_kind == ukActInt8) {
+    const int64_t done =
+        int8TileRows(f, t.codes, t.scales, t.act, act_stride, rows, K, out, out_stride);
+    t.act += done * act_stride;
+    t.out += done * out_stride;
+    left -= done;
+  }
+#endif
   if constexpr (ukMatmulRows >= 16)
     tilesOf<16>(f, act_kind, t, left);
   if constexpr (ukMatmulRows >= 8)

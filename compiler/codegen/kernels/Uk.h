@@ -47,8 +47,31 @@ UK_EXPORT void uk_matmul(const void *w, const void *act, int64_t act_stride, int
 UK_EXPORT void uk_gemv(const void *w, int32_t panels, const void *act, int64_t K, int32_t act_kind,
                        UK_FORMAT_ARGS, float *out);
 
+/// Around the calls of a dispatch that multiply `rows` rows in all, on the thread that makes them:
+/// configures and releases matrix tiles, where the instruction set has them and they are of use.
+/// uk_matmul of 16 rows and more and uk_bf16_matmul must stand between the two.
+UK_EXPORT void uk_tiles_begin(int32_t rows, int32_t act_kind);
+UK_EXPORT void uk_tiles_end(int32_t rows, int32_t act_kind);
+
 /// Row `row` of a packed weight (`w`: its panel 0) to out[K], exactly.
 UK_EXPORT void uk_dequant_row(const void *w, int64_t row, int64_t K, UK_FORMAT_ARGS, float *out);
+
+//===- Tiles.cpp: bf16 products -------------------------------------------===//
+//
+// Only where Ukernels.h says `bf16Tiles`; other arithmetic than uk_matmul's, but
+// likewise one fixed sequence per output: weights are dequantized, weights and
+// activations rounded to bf16 (to nearest, ties away from zero), and per 32 k the
+// sums of even and of odd k, each in order by fused float operations, are added
+// to one another and then to the result; denormals count as 0.
+
+/// x[K] to a bf16 activation row.
+UK_EXPORT void uk_bf16_act(const float *x, int64_t K, void *act_row);
+/// `panels` packed panels of a quantized format to `panels` bf16 panels.
+UK_EXPORT void uk_bf16_panels(const void *w, int32_t panels, int64_t K, UK_FORMAT_ARGS, void *out);
+/// out[m * out_stride + 16 p + r], p < `panels` (1 or 2) bf16 panels at `b`, m < rows. Rows are
+/// computed sixteen at a time: as many are read at `act` and written at `out`.
+UK_EXPORT void uk_bf16_matmul(const void *b, int32_t panels, const void *act, int64_t act_stride,
+                              int32_t rows, int64_t K, float *out, int64_t out_stride);
 
 //===- Elementwise.cpp: activations, norms --------------------------------===//
 

@@ -17,6 +17,7 @@ UK_BLOB(x86_64_v3)
 UK_BLOB(x86_64_v4_vnni)
 UK_BLOB(aarch64)
 UK_BLOB(aarch64_i8mm)
+UK_BLOB(sapphirerapids)
 #undef UK_BLOB
 
 namespace {
@@ -27,6 +28,7 @@ struct Row {
   llvm::ArrayRef<StringRef> cpuFeatures;
   llvm::ArrayRef<std::pair<StringRef, StringRef>> functionAttributes;
   const char *begin, *end;
+  bool bf16Tiles = false;
 };
 
 constexpr StringRef v3Features[] = {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"};
@@ -35,6 +37,10 @@ constexpr StringRef v4VnniFeatures[] = {"avx",      "avx2",     "bmi",      "bmi
                                         "avx512cd", "avx512dq", "avx512vl", "avx512vnni"};
 constexpr StringRef aarch64Features[] = {"neon", "dotprod"};
 constexpr StringRef aarch64I8mmFeatures[] = {"neon", "dotprod", "i8mm"};
+constexpr StringRef sapphireRapidsFeatures[] = {
+    "avx",      "avx2",       "bmi",      "bmi2",     "f16c",     "fma",
+    "lzcnt",    "movbe",      "avx512f",  "avx512bw", "avx512cd", "avx512dq",
+    "avx512vl", "avx512vnni", "amx-tile", "amx-int8", "amx-bf16"};
 
 using Attribute = std::pair<StringRef, StringRef>;
 // No library function may be made of a loop: there is no library.
@@ -58,6 +64,10 @@ const Row rows[] = {
      llmc_uk_x86_64_v3, llmc_uk_x86_64_v3_end},
     {"x86-64-v4+vnni", "x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512vnni", v4VnniFeatures,
      v4VnniAttributes, llmc_uk_x86_64_v4_vnni, llmc_uk_x86_64_v4_vnni_end},
+    // Tiles are a feature of the kernels that use them, not of the code around.
+    {"sapphirerapids", "x86_64-unknown-linux-gnu", "x86-64-v4", "+avx512vnni",
+     sapphireRapidsFeatures, v4VnniAttributes, llmc_uk_sapphirerapids, llmc_uk_sapphirerapids_end,
+     /*bf16Tiles=*/true},
     {"aarch64", "aarch64-unknown-linux-gnu", "generic", "+dotprod", aarch64Features,
      aarch64Attributes, llmc_uk_aarch64, llmc_uk_aarch64_end},
     {"aarch64+i8mm", "aarch64-unknown-linux-gnu", "generic", "+dotprod,+i8mm", aarch64I8mmFeatures,
@@ -77,7 +87,8 @@ llvm::ArrayRef<UkernelIsa> llmc::ukernelIsas() {
                 r.features,
                 r.cpuFeatures,
                 r.functionAttributes,
-                StringRef(r.begin, r.end - r.begin)};
+                StringRef(r.begin, r.end - r.begin),
+                r.bf16Tiles};
     }
     return all;
   }();

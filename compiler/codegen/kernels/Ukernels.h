@@ -10,8 +10,9 @@
 // To use one: parse `bitcode`, link it into the generated module with
 // Linker::LinkOnlyNeeded, give every generated function `functionAttributes`
 // (the same as the kernels carry, so that inlining is sound and 512-bit
-// vectors stay whole), internalize all but the entry points, run O3. Every
-// kernel is always_inline, so none survives.
+// vectors stay whole) and where it calls kernels their target features,
+// internalize all but the entry points, run O3. Every kernel is always_inline,
+// so none survives.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,6 +35,8 @@ struct UkernelIsa {
   /// Function attributes that generated code must carry.
   llvm::ArrayRef<std::pair<llvm::StringRef, llvm::StringRef>> functionAttributes;
   llvm::StringRef bitcode;
+  /// Whether the kernels of Tiles.cpp in Uk.h are there: prefill may use them.
+  bool bf16Tiles;
 };
 
 /// All instruction sets; of one architecture the weakest first.

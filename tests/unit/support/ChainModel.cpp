@@ -79,7 +79,8 @@ flatbuffers::Offset<fb::Variant> makeVariant(Builder &fbb, const ChainModel &mod
   std::vector<std::string> kernels(model.kernelCount, "kernel");
   return fb::CreateVariant(fbb, fbb.CreateString(variant.target), 0,
                            fbb.CreateVectorOfStrings(variant.features), model.codeSection,
-                           fbb.CreateVectorOfStrings(kernels), fbb.CreateVector(programs));
+                           fbb.CreateVectorOfStrings(kernels), fbb.CreateVector(programs),
+                           model.fast);
 }
 
 flatbuffers::Offset<fb::Tokenizer> makeTokenizer(Builder &fbb, const ChainModel &model) {
@@ -143,12 +144,10 @@ std::vector<uint8_t> ChainModel::build() const {
   addSection("code", fb::SectionKind::Code, codeOffset ? codeOffset : bytes.size(), code);
 
   auto name = fbb.CreateString("chain");
-  auto numerics = fbb.CreateString(this->numerics);
   fb::ModelBuilder info(fbb);
   info.add_name(name);
   info.add_vocab_size(static_cast<uint32_t>(next.size()));
   info.add_context_length(context);
-  info.add_numerics(numerics);
   auto infoTable = info.Finish();
   const uint64_t area = uint64_t(slots) * sizeof(int32_t);
   std::vector<flatbuffers::Offset<fb::KvLayer>> layers = {

@@ -37,7 +37,7 @@ struct ChainModel {
   bool addBos = false;
   std::string chatTemplate;
   size_t tokenizerSize = 0; ///< 0: as many tokens as the model has
-  std::string numerics = "strict";
+  bool fast = false;        ///< prefill's bits may differ from decode's
 
   uint32_t context = 64;
   uint32_t window = 0;

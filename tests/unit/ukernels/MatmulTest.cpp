@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../weights/RandomWeights.h"
 #include "TestKernels.h"
+#include "TestWeights.h"
 #include "compiler/weights/SourceBlock.h"
 #include <cmath>
 
@@ -19,27 +19,6 @@ using namespace llmc;
 using namespace llmc::test;
 
 namespace {
-
-#define FORMAT(f)                                                                                  \
-  f.loBits, f.hiBits, f.group, f.superGroup, f.zeroPoint, f.minSign, f.codebook, f.floatKind,      \
-      f.scaleKind
-
-/// A random weight, as source rows and packed.
-struct Weight {
-  Weight(const Encoding &encoding, uint64_t N, uint64_t K, unsigned seed = 1)
-      : encoding(encoding), N(N), K(K), source(randomWeights(encoding, N, K, seed)),
-        layout(packedLayout(encoding, N, K)), packed(layout.totalBytes) {
-    pack();
-  }
-  void pack() { packPanels(encoding, source.data(), N, K, 0, layout.panels, packed.data()); }
-  const uint8_t *row(uint64_t n) const { return &source[n * encoding.rowBytes(K)]; }
-
-  const Encoding &encoding;
-  uint64_t N, K;
-  std::vector<uint8_t> source;
-  PackedLayout layout;
-  Aligned<uint8_t> packed;
-};
 
 int code(const UkFormat &f, const SourceBlock &block, unsigned e) {
   return int(codeValue(f, block.codes[e]));
@@ -111,9 +90,11 @@ void check(const Weight &w, const std::vector<float> &x, int32_t kind) {
     SCOPED_TRACE(k.isa);
     const Aligned<char> acts = makeActs(k, x, w.K, kind);
     std::vector<float> out(rows * outStride, NAN), single(w.layout.panels * 16, NAN);
+    k.uk_tiles_begin(rows, kind);
     for (uint64_t p = 0; p < w.layout.panels; ++p)
       k.uk_matmul(w.packed.data() + p * w.layout.panelBytes, acts.data(), stride, rows, w.K, kind,
                   FORMAT(f), &out[16 * p], outStride);
+    k.uk_tiles_end(rows, kind);
     k.uk_gemv(w.packed.data(), w.layout.panels, acts.data(), w.K, kind, FORMAT(f), single.data());
     EXPECT_SAME_BITS(single.data(), out.data(), w.layout.panels * 16);
     for (int64_t m = 0; m < rows; ++m)

@@ -70,6 +70,8 @@ std::unique_ptr<Module> test::specialize(const UkernelIsa &isa, LLVMContext &con
   makeCaller(*module, isa, kernel, args);
   if (Linker::linkModules(*module, std::move(kernels), Linker::LinkOnlyNeeded))
     return nullptr;
+  module->getFunction("run")->addFnAttr(
+      module->getFunction(kernel)->getFnAttribute("target-features"));
   internalizeModule(*module, [](const GlobalValue &g) { return g.getName() == "run"; });
   optimize(*module);
   return module;

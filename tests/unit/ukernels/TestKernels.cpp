@@ -6,9 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestKernels.h"
+#include "../amx/Emulator.h"
 #include "compiler/codegen/kernels/Ukernels.h"
-#include "llvm/ADT/StringMap.h"
-#include "llvm/TargetParser/Host.h"
 #include <cmath>
 
 using namespace llmc;
@@ -16,8 +15,12 @@ using namespace llmc::test;
 
 #define X(name)                                                                                    \
   extern "C" decltype(name) x86_64_v3_##name;                                                      \
-  extern "C" decltype(name) x86_64_v4_vnni_##name;
+  extern "C" decltype(name) x86_64_v4_vnni_##name;                                                 \
+  extern "C" decltype(name) sapphirerapids_##name;
 UK_KERNELS(X)
+#undef X
+#define X(name) extern "C" decltype(name) sapphirerapids_##name;
+UK_BF16_KERNELS(X)
 #undef X
 
 const std::vector<Kernels> &test::kernels() {
@@ -28,18 +31,28 @@ const std::vector<Kernels> &test::kernels() {
 #define X(name) x86_64_v4_vnni_##name,
     const Kernels v4Vnni = {"x86-64-v4+vnni", UK_KERNELS(X)};
 #undef X
-    const auto host = llvm::sys::getHostCPUFeatures();
+#define X(name) sapphirerapids_##name,
+    const Kernels sapphireRapids = {"sapphirerapids", UK_KERNELS(X)};
+#undef X
+    const rt::CpuFeatures features = amx::features(amx::install());
     std::vector<Kernels> runnable;
-    for (const Kernels &k : {v3, v4Vnni}) {
+    for (const Kernels &k : {v3, v4Vnni, sapphireRapids}) {
       bool has = true;
       for (llvm::StringRef feature : lookupUkernelIsa(k.isa)->cpuFeatures)
-        has &= host.lookup(feature);
+        has &= features.has({feature.data(), feature.size()});
       if (has)
         runnable.push_back(k);
     }
     return runnable;
   }();
   return all;
+}
+
+const Bf16Kernels *test::bf16Kernels(const char *isa) {
+#define X(name) sapphirerapids_##name,
+  static const Bf16Kernels sapphireRapids = {UK_BF16_KERNELS(X)};
+#undef X
+  return isa == std::string("sapphirerapids") ? &sapphireRapids : nullptr;
 }
 
 std::vector<float> test::randomFloats(size_t n, unsigned seed, float deviation) {

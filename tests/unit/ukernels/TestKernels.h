@@ -26,6 +26,8 @@
 #define UK_KERNELS(X)                                                                              \
   X(uk_matmul)                                                                                     \
   X(uk_gemv)                                                                                       \
+  X(uk_tiles_begin)                                                                                \
+  X(uk_tiles_end)                                                                                  \
   X(uk_dequant_row)                                                                                \
   X(uk_quantize_act)                                                                               \
   X(uk_copy_act_f32)                                                                               \
@@ -50,7 +52,19 @@ struct Kernels {
 #undef X
 };
 
-/// The instruction sets that this CPU can run, weakest first.
+/// Those of Tiles.cpp in Uk.h that only some instruction sets have.
+#define UK_BF16_KERNELS(X) X(uk_bf16_act) X(uk_bf16_panels) X(uk_bf16_matmul)
+
+struct Bf16Kernels {
+#define X(name) decltype(&::name) name;
+  UK_BF16_KERNELS(X)
+#undef X
+};
+/// Of `isa`; null where it has none.
+const Bf16Kernels *bf16Kernels(const char *isa);
+
+/// The instruction sets that this CPU, or an emulator of tile instructions on it, can run, weakest
+/// first.
 const std::vector<Kernels> &kernels();
 
 /// 64-byte aligned memory, filled with 0xff (NaNs) so that what is not written shows.
