@@ -29,6 +29,7 @@ MAY_INCLUDE = {
     "compiler/reference": WEIGHTS,
     "compiler/driver": [*LLVM, "compiler", "frontends", "passes", *RUNTIME],
     "frontends/common": IR,
+    "frontends/onnx": [*WEIGHTS, "frontends/common"],
     "frontends/gguf": [*WEIGHTS, "frontends/common"],
     "passes/fuse": IR,
     "passes/kv": IR,

@@ -21,6 +21,7 @@ struct InspectOptions {
 };
 
 llvm::Expected<Json> inspectGgufFile(const InspectOptions &options);
+llvm::Expected<Json> inspectOnnxFile(const InspectOptions &options);
 llvm::Expected<Json> inspectArtifact(const InspectOptions &options);
 
 } // namespace llmc::tool
