@@ -73,6 +73,40 @@ def Llm_NormAttr : Llm_Attr<"Norm", "norm"> {
   let assemblyFormat = "`<` $kind `,` $weight (`bias` $bias^)? `,` `eps` `=` $eps `>`";
 }
 
+// Where the parts of a quantized weight lie.
+
+def Llm_PartAttr : Llm_Attr<"Part", "part"> {
+  let summary = "a tensor: elements of `kind` at `offset` of source file `file`";
+  let description = [{
+    `stride` elements from one row to the next; 0: all rows are the first one.
+    Elements of 4 bits lie two in a byte, the first in the low half.
+  }];
+  let parameters = (ins StringRefParameter<"u4, i4, u8, i8, f32, f16 or bf16">:$kind,
+      "int64_t":$file, "int64_t":$offset, "int64_t":$stride);
+  let assemblyFormat = "`<` $kind `from` $file `at` $offset `stride` $stride `>`";
+}
+
+def Llm_PartsAttr : Llm_Attr<"Parts", "parts"> {
+  let summary = "a weight whose codes, scales and offsets lie apart";
+  let description = [{
+    The weight's own place is that of its codes, `codes` is their kind (u4, i4,
+    u8, i8) and `stride` the codes from one row to the next. `scales` has one
+    element per row and group, `offsets` too: zero points in the kind of the
+    codes, or float zero points or mins. `transposed`: the tensors are `[K][N]`
+    and `[groups][N]`. MatMulNBits of 4 bits, 3 rows of 40, blocks of 32:
+
+    ```mlir
+    llm.weight @w [3, 40] "int4_g32_zp_f32" from 0 at 0
+      parts <codes = "u4", stride = 64, scales = <"f32" from 0 at 96 stride 2>,
+             offsets = <"u4" from 0 at 120 stride 2>>
+    ```
+  }];
+  let parameters = (ins StringRefParameter<"kind of the codes">:$codes, "int64_t":$stride,
+      "::llmc::llm::PartAttr":$scales, OptionalParameter<"::llmc::llm::PartAttr">:$offsets,
+      DefaultValuedParameter<"bool", "false">:$transposed);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 // Steps of a weight's recipe, applied in order to the source bytes.
 
 def Llm_SliceRowsAttr : Llm_Attr<"SliceRows", "slice_rows"> {

@@ -31,7 +31,8 @@ def Llm_WeightOp : Llm_Op<"weight", [Symbol]> {
   let description = [{
     `shape` is `[rows, columns]` of the source, or `[columns]` for a vector.
     The bytes are row-major blocks of `encoding` at `offset` of source file
-    number `file`. The recipe's steps make the final bytes; the artifact writer
+    number `file`; `parts` says where scales lie that are not in the blocks. The
+    recipe's steps make the final bytes; the artifact writer
     evaluates them weight by weight.
 
     ```mlir
@@ -39,11 +40,19 @@ def Llm_WeightOp : Llm_Op<"weight", [Symbol]> {
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$shape, StrAttr:$encoding,
-      Llm_Size:$file, Llm_Size:$offset, DefaultValuedAttr<ArrayAttr, "{}">:$recipe);
+      Llm_Size:$file, Llm_Size:$offset, DefaultValuedAttr<ArrayAttr, "{}">:$recipe,
+      OptionalAttr<Llm_PartsAttr>:$parts);
   let assemblyFormat = [{
-    $sym_name $shape $encoding `from` $file `at` $offset (`recipe` $recipe^)? attr-dict
+    $sym_name $shape $encoding `from` $file `at` $offset (`parts` $parts^)?
+    (`recipe` $recipe^)? attr-dict
   }];
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "::llvm::ArrayRef<int64_t>":$shape,
+      "::llvm::StringRef":$encoding, "int64_t":$file, "int64_t":$offset,
+      CArg<"::mlir::ArrayAttr", "{}">:$recipe), [{
+    build($_builder, $_state, name, shape, encoding, file, offset,
+          recipe ? recipe : $_builder.getArrayAttr({}), PartsAttr());
+  }]>];
   let extraClassDeclaration = [{
     /// Shape after the recipe's steps.
     ::llvm::SmallVector<int64_t> getFinalShape();

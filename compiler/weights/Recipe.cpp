@@ -35,22 +35,18 @@ llvm::Expected<Recipe> Recipe::create(llm::WeightOp weight, llvm::ArrayRef<Sourc
                                  " elements, no multiple of " +
                                  llvm::Twine(r.sourceEncoding->blockElements) + " as " +
                                  r.sourceEncoding->name + " needs");
-  uint64_t rowBytes = r.sourceEncoding->rowBytes(r.columns);
-  if (uint64_t(weight.getFile()) >= files.size())
-    return makeError(weight, "refers to a source file that was not given");
-  uint64_t fileSize = files[weight.getFile()].bytes->getBufferSize();
-  uint64_t offset = weight.getOffset();
-  if (offset > fileSize || rowBytes == 0 || r.rows > (fileSize - offset) / rowBytes)
-    return makeError(weight, "needs bytes that lie behind the end of '" +
-                                 files[weight.getFile()].path + "'");
-  r.source =
-      reinterpret_cast<const uint8_t *>(files[weight.getFile()].bytes->getBufferStart()) + offset;
+  if (llvm::Error error = r.findSource(weight, files))
+    return makeError(weight, llvm::toString(std::move(error)));
+  const uint64_t rowBytes = r.sourceEncoding->rowBytes(r.columns);
 
   for (mlir::Attribute step : weight.getRecipe()) {
     bool known =
         llvm::TypeSwitch<mlir::Attribute, bool>(step)
             .Case([&](llm::SliceRowsAttr slice) {
-              if (vector) {
+              if (r.parts) {
+                r.firstRow += slice.getBegin();
+                r.rows = slice.getCount();
+              } else if (vector) {
                 r.source += r.sourceEncoding->rowBytes(slice.getBegin());
                 r.columns = slice.getCount();
               } else {
@@ -84,15 +80,49 @@ uint64_t Recipe::pieces() const {
                 : llvm::divideCeil(rows, kPieceRows);
 }
 
-void Recipe::floatRow(uint64_t row, float *out) const {
-  llmc::dequantizeRow(*sourceEncoding, source + row * sourceEncoding->rowBytes(columns), out,
-                      columns);
+llvm::Error Recipe::findSource(llm::WeightOp weight, llvm::ArrayRef<SourceFile> files) {
+  auto fail = [](const llvm::Twine &message) {
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+  };
+  if (weight.getParts()) {
+    llvm::Expected<SourceParts> made = SourceParts::create(weight, files);
+    if (!made)
+      return made.takeError();
+    parts = *made;
+    return llvm::Error::success();
+  }
+  if (uint64_t(weight.getFile()) >= files.size())
+    return fail("refers to a source file that was not given");
+  const SourceFile &file = files[weight.getFile()];
+  uint64_t fileSize = file.bytes->getBufferSize(), offset = weight.getOffset();
+  uint64_t rowBytes = sourceEncoding->rowBytes(columns);
+  if (offset > fileSize || rowBytes == 0 || rows > (fileSize - offset) / rowBytes)
+    return fail("needs bytes that lie behind the end of '" + file.path + "'");
+  source = reinterpret_cast<const uint8_t *>(file.bytes->getBufferStart()) + offset;
+  return llvm::Error::success();
+}
+
+const uint8_t *Recipe::sourceRows(uint64_t begin, uint64_t end,
+                                  std::vector<uint8_t> &storage) const {
+  const uint64_t rowBytes = sourceEncoding->rowBytes(columns);
+  if (!parts)
+    return source + begin * rowBytes;
+  storage.resize((end - begin) * rowBytes);
+  parts->gather(firstRow + begin, firstRow + end, storage.data());
+  return storage.data();
+}
+
+void Recipe::floatRow(const uint8_t *row, float *out) const {
+  llmc::dequantizeRow(*sourceEncoding, row, out, columns);
   if (scale != 1.0f)
     for (uint64_t i = 0; i < columns; ++i)
       out[i] *= scale;
 }
 
-void Recipe::dequantizeRow(uint64_t row, float *out) const { floatRow(row, out); }
+void Recipe::dequantizeRow(uint64_t row, float *out) const {
+  std::vector<uint8_t> storage;
+  floatRow(sourceRows(row, row + 1, storage), out);
+}
 
 /// Stores floats in a float encoding, rounding to nearest even.
 static void storeFloats(const Encoding &encoding, const float *in, uint64_t n, uint8_t *out) {
@@ -125,13 +155,13 @@ void Recipe::evaluate(uint64_t piece, uint8_t *out) const {
   uint64_t sourceRow = sourceEncoding->rowBytes(columns),
            finalRow = finalEncoding->rowBytes(columns);
 
-  const uint8_t *blocks = source + begin * sourceRow;
-  std::vector<uint8_t> converted;
+  std::vector<uint8_t> gathered, converted;
+  const uint8_t *blocks = sourceRows(begin, end, gathered);
   if (!identity) {
     converted.resize((end - begin) * finalRow);
     std::vector<float> row(columns);
     for (uint64_t i = begin; i < end; ++i) {
-      floatRow(i, row.data());
+      floatRow(blocks + (i - begin) * sourceRow, row.data());
       storeFloats(*finalEncoding, row.data(), columns, converted.data() + (i - begin) * finalRow);
     }
     blocks = converted.data();

@@ -17,7 +17,9 @@
 #include "compiler/ir/Llm.h"
 #include "compiler/support/ModelSource.h"
 #include "compiler/weights/Format.h"
+#include "compiler/weights/Parts.h"
 #include "llvm/Support/Error.h"
+#include <optional>
 
 namespace llmc {
 
@@ -29,7 +31,8 @@ public:
   uint64_t bytes() const { return finalBytes; }
   /// The rows of the source that the recipe reads.
   llvm::ArrayRef<uint8_t> sourceBytes() const {
-    return {source, rows * sourceEncoding->rowBytes(columns)};
+    return parts ? parts->codeBytes()
+                 : llvm::ArrayRef(source, rows * sourceEncoding->rowBytes(columns));
   }
   uint64_t pieces() const;
   /// Writes piece `i` to its place in the weight's final bytes, which start at `out`.
@@ -38,10 +41,16 @@ public:
   void dequantizeRow(uint64_t row, float *out) const;
 
 private:
-  /// The steps between the source and the layout, for one row.
-  void floatRow(uint64_t row, float *out) const;
+  /// Says where the source rows are; the error lacks the weight's name.
+  llvm::Error findSource(llm::WeightOp weight, llvm::ArrayRef<SourceFile> files);
+  /// The source rows [begin, end); `storage` holds them where they must be gathered.
+  const uint8_t *sourceRows(uint64_t begin, uint64_t end, std::vector<uint8_t> &storage) const;
+  /// The steps between the source and the layout, for one source row.
+  void floatRow(const uint8_t *row, float *out) const;
 
-  const uint8_t *source = nullptr; // of row 0, after slices
+  const uint8_t *source = nullptr;  // of row 0, after slices; or
+  std::optional<SourceParts> parts; // what rows are gathered from,
+  uint64_t firstRow = 0;            // from this row on
   const Encoding *sourceEncoding = nullptr, *finalEncoding = nullptr;
   uint64_t rows = 0, columns = 0;
   float scale = 1;

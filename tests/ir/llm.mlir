@@ -7,6 +7,13 @@ llm.weight @table [32, 16] "q8_0" from 0 at 4096
 // CHECK: llm.weight @sliced [48, 16] "f16" from 1 at 64 recipe [#llm.slice_rows<16, 32>, #llm.cast<"f32">, #llm.scale<1.250000e-01 : f32>, #llm.pack<"panel16">]
 llm.weight @sliced [48, 16] "f16" from 1 at 64
   recipe [#llm.slice_rows<16, 32>, #llm.cast<"f32">, #llm.scale<0.125 : f32>, #llm.pack<"panel16">]
+// CHECK: llm.weight @codes [3, 40] "int4_g32_zp_f32" from 0 at 0 parts <codes = "u4", stride = 64, scales = <"f32" from 0 at 96 stride 2>, offsets = <"u4" from 0 at 120 stride 2>>
+llm.weight @codes [3, 40] "int4_g32_zp_f32" from 0 at 0
+  parts <codes = "u4", stride = 64, scales = <"f32" from 0 at 96 stride 2>, offsets = <"u4" from 0 at 120 stride 2>>
+// CHECK: llm.weight @channels [3, 40] "int8_row" from 0 at 0 parts <codes = "i8", stride = 3, scales = <"f16" from 1 at 0 stride 3>, transposed = true> recipe [#llm.pack<"panel16">]
+llm.weight @channels [3, 40] "int8_row" from 0 at 0
+  parts <codes = "i8", stride = 3, scales = <"f16" from 1 at 0 stride 3>, transposed = true>
+  recipe [#llm.pack<"panel16">]
 // CHECK: llm.weight @gain [16] "f32" from 0 at 0
 llm.weight @gain [16] "f32" from 0 at 0
 llm.weight @shift [16] "f32" from 0 at 64
