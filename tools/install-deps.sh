@@ -11,7 +11,7 @@ runtime=(cmake ninja-build pkg-config ccache clang-22 lld-22 flatbuffers-compile
   libgtest-dev libgmock-dev)
 compiler=(llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools liblld-22-dev
   zlib1g-dev libzstd-dev libxml2-dev)
-testing=(clang-format-22 libclang-rt-22-dev qemu-user binutils git python3 python3-pip ca-certificates)
+testing=(clang-format-22 libclang-rt-22-dev qemu-user strace binutils git python3 python3-pip ca-certificates)
 
 wanted=("${runtime[@]}")
 [ "${1:-}" = --runtime ] || wanted+=("${compiler[@]}" "${testing[@]}")

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/artifact/Writer.h"
+#include "runtime/schema/HashIndex.h"
 #include "runtime/schema/llmc_generated.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -96,10 +97,15 @@ private:
       text.insert(text.end(), token.begin(), token.end());
       offsets.push_back(text.size());
     }
-    return fb::CreateTokenizerDirect(fbb, fb::TokenizerKind(t.kind), t.pre.c_str(), &text, &offsets,
-                                     &t.types, &t.scores, &t.merges, t.bos, t.eos, t.unk, t.pad,
-                                     &t.endTokens, t.addBos, t.addEos, t.addSpacePrefix,
-                                     t.ignoreMerges, t.escapeWhitespaces, t.removeExtraWhitespaces);
+    std::vector<uint32_t> textIndex, mergeIndex;
+    if (t.kind != TokenizerData::Kind::None)
+      textIndex = indexTexts(reinterpret_cast<const char *>(text.data()), offsets);
+    if (t.kind == TokenizerData::Kind::Bpe)
+      mergeIndex = indexMerges(t.merges);
+    return fb::CreateTokenizerDirect(
+        fbb, fb::TokenizerKind(t.kind), t.pre.c_str(), &text, &offsets, &t.types, &t.scores,
+        &t.merges, t.bos, t.eos, t.unk, t.pad, &t.endTokens, t.addBos, t.addEos, t.addSpacePrefix,
+        t.ignoreMerges, t.escapeWhitespaces, t.removeExtraWhitespaces, &textIndex, &mergeIndex);
   }
 
   Offset<fb::KvPlan> kvPlan() {

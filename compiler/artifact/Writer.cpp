@@ -128,17 +128,16 @@ static void evaluateWeights(llvm::ArrayRef<Recipe> recipes,
   });
 }
 
-/// XXH3 of a mapped range, read once and released behind.
+/// A section's checksum (Prefix.h); what has been read is released.
 static uint64_t checksumAndRelease(const uint8_t *begin, uint64_t bytes) {
-  constexpr uint64_t window = 32 << 20;
-  XXH3_state_t state;
-  XXH3_64bits_reset(&state);
-  for (uint64_t at = 0; at < bytes; at += window) {
-    uint64_t count = std::min(window, bytes - at);
-    XXH3_64bits_update(&state, begin + at, count);
+  std::vector<uint64_t> pieces(llvm::divideCeil(bytes, kChecksumPiece));
+  llvm::parallelFor(0, pieces.size(), [&](size_t i) {
+    uint64_t at = i * kChecksumPiece;
+    uint64_t count = std::min(kChecksumPiece, bytes - at);
+    pieces[i] = XXH3_64bits(begin + at, count);
     release(begin + at, count);
-  }
-  return XXH3_64bits_digest(&state);
+  });
+  return XXH3_64bits(pieces.data(), pieces.size() * sizeof(uint64_t));
 }
 
 llvm::Error llmc::writeArtifact(llvm::StringRef path, const ArtifactContents &contents,

@@ -14,6 +14,7 @@
 #include <climits>
 #include <cstring>
 #include <linux/futex.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,6 +26,8 @@ namespace {
 // regions: longer than it takes to sample a token.
 constexpr double kBarrierSeconds = 50e-6;
 constexpr double kIdleSeconds = 200e-6;
+/// The same for more workers than cores, where a pause is the turn of another thread.
+constexpr uint32_t kBarrierTurns = 64, kIdleTurns = 64;
 /// The shortest spinning phase, as a part of the longest.
 constexpr uint32_t kLeastPart = 16;
 
@@ -71,7 +74,10 @@ bool Signal::spin(uint32_t seen, uint32_t limit) const {
   for (uint32_t i = 0; i < limit; ++i) {
     if (value() != seen)
       return true;
-    relax();
+    if (yieldsCore)
+      sched_yield();
+    else
+      relax();
   }
   return value() != seen;
 }
@@ -96,10 +102,13 @@ StatusOr<std::unique_ptr<WorkerPool>> WorkerPool::create(unsigned workers) {
     return invalidArgument("the number of threads must be 1 to " + std::to_string(kMaxWorkers) +
                            ", not " + std::to_string(workers));
   std::unique_ptr<WorkerPool> pool(new WorkerPool(workers));
-  if (workers > 1 && workers <= affinityCpus().size()) {
+  if (workers > affinityCpus().size()) {
+    pool->met.setSpins(kBarrierTurns, /*yields=*/true);
+    pool->started.setSpins(kIdleTurns, /*yields=*/true);
+  } else if (workers > 1) {
     const double rate = measureRelax();
-    pool->met.setSpins(static_cast<uint32_t>(kBarrierSeconds * rate));
-    pool->started.setSpins(static_cast<uint32_t>(kIdleSeconds * rate));
+    pool->met.setSpins(static_cast<uint32_t>(kBarrierSeconds * rate), /*yields=*/false);
+    pool->started.setSpins(static_cast<uint32_t>(kIdleSeconds * rate), /*yields=*/false);
   }
   pool->seats.reserve(workers - 1);
   for (unsigned worker = 1; worker < workers; ++worker) {

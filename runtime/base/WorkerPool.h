@@ -12,9 +12,10 @@
 // microseconds away, and then sleeping in the kernel, because otherwise it may
 // be gone for long (no next token, a busy machine). The spinning phase adapts:
 // where it keeps ending in sleep it shrinks, because on a busy machine it only
-// keeps the awaited thread from running. With more workers than cores there is
-// none. While all waits end within their spinning phase, neither run() nor
-// barrier() makes a system call; neither ever allocates or locks.
+// keeps the awaited thread from running. With more workers than cores the awaited
+// one is probably waiting for this very core: then spinning is handing it over,
+// which costs less than sleeping and being woken. While all waits end within their spinning phase,
+// neither run() nor barrier() makes a system call; neither ever allocates or locks.
 //
 // Affinity is respected and never set.
 //
@@ -23,6 +24,7 @@
 #ifndef LLMC_RUNTIME_BASE_WORKERPOOL_H
 #define LLMC_RUNTIME_BASE_WORKERPOOL_H
 
+#include "runtime/base/Balance.h"
 #include "runtime/base/FunctionRef.h"
 #include "runtime/base/Status.h"
 
@@ -37,8 +39,13 @@ namespace llmc::rt {
 /// A counter that threads wait on until it moves.
 class Signal {
 public:
-  /// Waiting spins for at most so many pauses.
-  void setSpins(uint32_t most) { mostSpins = most; }
+  /// Waiting spins for at most so many pauses or, with `yields`, as many times lets another thread
+  /// have the core.
+  void setSpins(uint32_t most, bool yields) {
+    mostSpins = most;
+    spins = most;
+    yieldsCore = yields;
+  }
 
   uint32_t value() const { return count.load(std::memory_order_acquire); }
   /// Adds 1 and wakes whoever sleeps in wait().
@@ -53,6 +60,7 @@ private:
   std::atomic<uint32_t> sleepers{0};
   std::atomic<uint32_t> spins{0}; ///< what recent waits have found worth while
   uint32_t mostSpins = 0;
+  bool yieldsCore = false;
 };
 
 class WorkerPool {
@@ -68,6 +76,9 @@ public:
   WorkerPool &operator=(const WorkerPool &) = delete;
 
   unsigned size() const { return workers; }
+  /// How regions divide their work. Changed between regions only.
+  Balance &balance() { return shares; }
+  const Balance &balance() const { return shares; }
 
   /// Executes `region` on every worker and returns when all have finished. One caller at a time.
   void run(Region region);
@@ -77,7 +88,7 @@ public:
   void barrier();
 
 private:
-  explicit WorkerPool(unsigned workers) : workers(workers) {}
+  explicit WorkerPool(unsigned workers) : workers(workers), shares(workers) {}
   static void *threadMain(void *argument);
   void serve(unsigned worker);
 
@@ -88,6 +99,7 @@ private:
   };
 
   const unsigned workers;
+  Balance shares;
   std::vector<Seat> seats;
   const Region *current = nullptr; ///< null asks the threads to end
 

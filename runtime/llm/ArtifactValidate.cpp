@@ -51,6 +51,7 @@ Status checkSections(const fb::Artifact &header, uint64_t fileSize) {
   const auto *sections = header.sections();
   LLMC_RETURN_IF_ERROR(
       require(sections && between(1, sections->size(), kMaxSections), "sections", "is empty"));
+  uint64_t total = 0; // also of what hashing them costs
   for (size_t i = 0; i < sections->size(); ++i) {
     const fb::Section *section = sections->Get(i);
     LLMC_RETURN_IF_ERROR(require(section->name(), at("sections", i), "has no name"));
@@ -59,6 +60,9 @@ Status checkSections(const fb::Artifact &header, uint64_t fileSize) {
                                  at("sections", i), "is not aligned"));
     LLMC_RETURN_IF_ERROR(require(contains(fileSize, section->offset(), section->size()),
                                  at("sections", i), "reaches past the end of the file"));
+    total += section->size();
+    LLMC_RETURN_IF_ERROR(
+        require(total <= fileSize, at("sections", i), "overlaps with one before it"));
   }
   return {};
 }

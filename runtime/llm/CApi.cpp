@@ -10,6 +10,7 @@
 #include "runtime/base/Topology.h"
 #include "runtime/llm/Chat.h"
 #include "runtime/llm/Generator.h"
+#include "runtime/llm/NgramDraft.h"
 
 #include <algorithm>
 #include <cstring>
@@ -116,15 +117,58 @@ StatusOr<std::unique_ptr<Session>> makeSession(const llmc_model *model,
                          {options.context_limit, options.prefill_chunk});
 }
 
+/// Guesses of the caller.
+class CallbackDraft final : public DraftSource {
+public:
+  CallbackDraft(llmc_draft_fn function, void *user, uint32_t contextLimit)
+      : function(function), user(user) {
+    sequence.reserve(contextLimit);
+  }
+  Proposal propose(std::span<const int32_t> history, int32_t last,
+                   std::span<int32_t> draft) override {
+    sequence.assign(history.begin(), history.end());
+    sequence.push_back(last);
+    return {std::min(function(sequence.data(), sequence.size(), draft.data(), draft.size(), user),
+                     draft.size())};
+  }
+
+private:
+  llmc_draft_fn function;
+  void *user;
+  std::vector<int32_t> sequence;
+};
+
+StatusOr<std::unique_ptr<DraftSource>> makeDraft(const Session &session,
+                                                 const llmc_generate_options &options) {
+  if (options.draft != LLMC_DRAFT_NONE && options.draft_max == 0)
+    return invalidArgument("draft_max is 0; drafts are left out with LLMC_DRAFT_NONE");
+  switch (options.draft) {
+  case LLMC_DRAFT_NONE:
+    return std::unique_ptr<DraftSource>();
+  case LLMC_DRAFT_NGRAM:
+    return std::unique_ptr<DraftSource>(new NgramDraft(session.contextLimit()));
+  case LLMC_DRAFT_CALLBACK:
+    if (!options.draft_fn)
+      return invalidArgument("LLMC_DRAFT_CALLBACK needs a draft_fn");
+    return std::unique_ptr<DraftSource>(
+        new CallbackDraft(options.draft_fn, options.draft_user, session.contextLimit()));
+  }
+  return invalidArgument("there is no kind of draft " +
+                         std::to_string(static_cast<int>(options.draft)));
+}
+
 StatusOr<GenerateResult> generate(Session &session, std::span<const int32_t> prompt,
                                   const llmc_generate_options &options, llmc_text_fn onText,
                                   void *user) {
-  GenerateOptions generateOptions{.sampler = samplerOptions(options.sampler),
-                                  .maxTokens = options.max_tokens};
+  GenerateOptions generateOptions{
+      .sampler = samplerOptions(options.sampler),
+      .draft = {.most = options.draft_max, .adaptive = options.draft_always == 0},
+      .maxTokens = options.max_tokens};
   for (size_t i = 0; i < options.stop_count; ++i)
     generateOptions.stops.emplace_back(options.stops[i]);
+  LLMC_ASSIGN_OR_RETURN(std::unique_ptr<DraftSource> draft, makeDraft(session, options));
   LLMC_ASSIGN_OR_RETURN(Generator generator,
-                        Generator::create(session, std::move(generateOptions)));
+                        Generator::create(session, std::move(generateOptions), draft.get()));
   return generator.generate(prompt, [&](std::string_view text) {
     return !onText || onText(text.data(), text.size(), user) == 0;
   });
@@ -208,6 +252,18 @@ llmc_status llmc_decode(llmc_session *session, int32_t token) {
 
 const float *llmc_logits(const llmc_session *session) { return session->session->logits().data(); }
 
+llmc_status llmc_verify(llmc_session *session, const int32_t *ids, size_t count) {
+  return report(session->session->verify({ids, count}));
+}
+
+int32_t llmc_verify_rows(const llmc_session *session) {
+  return static_cast<int32_t>(session->session->verifyRows());
+}
+
+const float *llmc_verify_logits(const llmc_session *session, int32_t row) {
+  return session->session->logits(static_cast<uint32_t>(row)).data();
+}
+
 int32_t llmc_position(const llmc_session *session) {
   return static_cast<int32_t>(session->session->position());
 }
@@ -249,6 +305,11 @@ void llmc_generate_options_init(llmc_generate_options *options) {
   options->max_tokens = GenerateOptions().maxTokens;
   options->stops = nullptr;
   options->stop_count = 0;
+  options->draft = LLMC_DRAFT_NONE;
+  options->draft_max = DraftOptions().most;
+  options->draft_always = 0;
+  options->draft_fn = nullptr;
+  options->draft_user = nullptr;
 }
 
 llmc_status llmc_generate(llmc_session *session, const int32_t *ids, size_t count,
@@ -258,8 +319,14 @@ llmc_status llmc_generate(llmc_session *session, const int32_t *ids, size_t coun
   auto generated = generate(*session->session, {ids, count}, options, on_text, user);
   if (generated.ok() && result) {
     const GenerateResult &value = generated.value();
-    *result = {static_cast<llmc_finish>(value.finish), value.promptTokens, value.completionTokens,
-               value.prefillSeconds, value.decodeSeconds};
+    *result = {static_cast<llmc_finish>(value.finish),
+               value.promptTokens,
+               value.completionTokens,
+               value.prefillSeconds,
+               value.decodeSeconds,
+               value.steps,
+               value.drafted,
+               value.accepted};
   }
   return report(generated.takeStatus());
 }

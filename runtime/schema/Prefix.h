@@ -18,6 +18,10 @@
 //       48   72  zero
 //      120    8  XXH3_64bits of bytes 0..119
 //
+// The checksum of a section is the XXH3_64bits of the XXH3_64bits of its pieces of
+// kChecksumPiece bytes (the last may be shorter), so that several threads can
+// verify it.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef LLMC_RUNTIME_SCHEMA_PREFIX_H
@@ -28,10 +32,11 @@
 namespace llmc {
 
 inline constexpr uint8_t kArtifactMagic[8] = {0x89, 'L', 'M', 'C', '\r', '\n', 0x1a, '\n'};
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;
 /// The oldest format version that this runtime still reads.
-inline constexpr uint32_t kOldestFormatVersion = 1;
+inline constexpr uint32_t kOldestFormatVersion = 2;
 inline constexpr uint64_t kSectionAlignment = 4096;
+inline constexpr uint64_t kChecksumPiece = 1 << 20;
 
 struct ArtifactPrefix {
   uint8_t magic[8];

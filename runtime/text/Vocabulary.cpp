@@ -82,9 +82,9 @@ StatusOr<Vocabulary> Vocabulary::create(const fb::Tokenizer *table) {
   vocabulary.source = table;
   LLMC_RETURN_IF_ERROR(vocabulary.bind());
   LLMC_RETURN_IF_ERROR(vocabulary.checkIds());
-  LLMC_RETURN_IF_ERROR(vocabulary.indexTexts());
+  LLMC_RETURN_IF_ERROR(vocabulary.bindTextIndex());
   if (vocabulary.isBpe())
-    LLMC_RETURN_IF_ERROR(vocabulary.indexMerges());
+    LLMC_RETURN_IF_ERROR(vocabulary.bindMergeIndex());
   vocabulary.findByteTokens();
   return vocabulary;
 }
@@ -148,33 +148,41 @@ Status Vocabulary::checkIds() const {
   return {};
 }
 
-Status Vocabulary::indexTexts() {
-  textIndex.reset(count);
-  for (int32_t id = 0; id < count; ++id) {
-    std::string_view text = storedText(id);
-    if (text.empty())
-      continue;
-    // Of two tokens with one text the first is found.
-    if (!textIndex.insert(hashBytes(text), id,
-                          [&](uint32_t other) { return storedText(other) == text; }))
+Status Vocabulary::bindTextIndex() {
+  const auto rows = static_cast<uint32_t>(count);
+  std::span<const uint32_t> slots;
+  if (const auto *given = source->text_index(); given && given->size() != 0) {
+    if (!HashIndex::isTable(given->size(), rows))
+      return damaged("the index of texts has an impossible size");
+    slots = {given->data(), given->size()};
+  } else {
+    slots = madeTextIndex = indexTexts(texts, {offsets, size_t(rows) + 1});
+    if (slots.empty())
       return damaged("token texts collide");
   }
+  textIndex = HashIndex(slots, rows);
   return {};
 }
 
-Status Vocabulary::indexMerges() {
-  if (merges.size() >= UINT32_MAX)
+Status Vocabulary::bindMergeIndex() {
+  if (merges.size() >= HashIndex::kNone)
     return damaged("too many merges");
-  mergeIndex.reset(merges.size());
-  for (uint32_t rank = 0; rank < merges.size(); ++rank) {
-    uint64_t pair = merges[rank];
-    if (pair >> 32 >= static_cast<uint64_t>(count) ||
-        static_cast<uint32_t>(pair) >= static_cast<uint32_t>(count))
+  const auto rows = static_cast<uint32_t>(merges.size());
+  for (uint32_t rank = 0; rank < rows; ++rank)
+    if (merges[rank] >> 32 >= static_cast<uint64_t>(count) ||
+        static_cast<uint32_t>(merges[rank]) >= static_cast<uint32_t>(count))
       return damaged("merge " + std::to_string(rank) + " is of tokens outside the vocabulary");
-    if (!mergeIndex.insert(mixHash(pair), rank,
-                           [&](uint32_t other) { return merges[other] == pair; }))
+  std::span<const uint32_t> slots;
+  if (const auto *given = source->merge_index(); given && given->size() != 0) {
+    if (!HashIndex::isTable(given->size(), rows))
+      return damaged("the index of merges has an impossible size");
+    slots = {given->data(), given->size()};
+  } else {
+    slots = madeMergeIndex = indexMerges(merges);
+    if (slots.empty())
       return damaged("merges collide");
   }
+  mergeIndex = HashIndex(slots, rows);
   return {};
 }
 

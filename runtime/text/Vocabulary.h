@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A checked view of the flatbuffer table llmc::fb::Tokenizer: token texts, types,
-// scores and merges stay in the mapped file; only hash tables over them are made.
+// scores, merges and the hash tables over them stay in the mapped file.
 //
 // How a token's stored text and the text it stands for differ:
 //
@@ -23,8 +23,8 @@
 #define LLMC_RUNTIME_TEXT_VOCABULARY_H
 
 #include "runtime/base/Status.h"
+#include "runtime/schema/HashIndex.h"
 #include "runtime/schema/llmc_generated.h"
-#include "runtime/text/HashIndex.h"
 
 #include <array>
 #include <span>
@@ -39,7 +39,7 @@ inline constexpr std::string_view kStoredSpace = "\xE2\x96\x81";
 
 class Vocabulary {
 public:
-  /// Checks `table`, which must outlive the vocabulary, and builds the hash tables.
+  /// Checks `table`, which must outlive the vocabulary, and builds the hash tables that it lacks.
   static StatusOr<Vocabulary> create(const fb::Tokenizer *table);
 
   const fb::Tokenizer &table() const { return *source; }
@@ -85,8 +85,8 @@ public:
 private:
   Status bind();
   Status checkIds() const;
-  Status indexTexts();
-  Status indexMerges();
+  Status bindTextIndex();
+  Status bindMergeIndex();
   void findByteTokens();
 
   const fb::Tokenizer *source = nullptr;
@@ -96,6 +96,7 @@ private:
   const float *scores = nullptr;    ///< null: all 0
   std::span<const uint64_t> merges; ///< left id << 32 | right id
   int32_t count = 0;
+  std::vector<uint32_t> madeTextIndex, madeMergeIndex; ///< empty: they are in the file
   HashIndex textIndex, mergeIndex;
   std::array<int32_t, 256> byteTokens;
 };

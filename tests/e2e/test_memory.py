@@ -11,6 +11,7 @@ import harness
 from harness import LLMC, LLMC_RUN, REAL_MODELS, TestCase, compiled, model, reference, succeed
 
 MB = 1 << 20
+WIDTH = {"f16": 2, "f32": 4}  # bytes of an element of the KV cache
 
 # Loads a model, takes a step, and prints the growth of this process' private dirty memory in bytes.
 LOADER = """
@@ -84,6 +85,24 @@ class Load(TestCase):
         self.assertFalse(config["mapped"])
         self.assertEqual(harness.generate(artifact, prompt, 8, env=preload)["tokens"],
                          expected["tokens"])
+
+
+class Run(TestCase):
+    def test_peak_memory(self):
+        """The artifact, which is shared, the KV cache as far as it is used, and 40 MB."""
+        for name in REAL_MODELS:
+            for prompt, generated in ((8, 8), (512, 64)):
+                with self.subTest(model=name, prompt=prompt):
+                    artifact = compiled(model(name))
+                    layers = succeed(LLMC, "inspect", "--json", artifact).json["kv"]
+                    kv = sum(2 * layer["heads"] * layer["head_dim"] * WIDTH[layer["encoding"]] *
+                             min(layer["capacity"], prompt + generated) for layer in layers)
+                    result = succeed(LLMC_RUN, artifact, "--tokens",
+                                     ",".join(str(3 + i % 500) for i in range(prompt)),
+                                     "-n", generated, "--ignore-end", "--json")
+                    self.assertEqual(len(result.json["tokens"]), generated)
+                    self.assertLess(result.peak_kb * 1024,
+                                    artifact.stat().st_size + kv + 40 * MB)
 
 
 class LimitedMemory(TestCase):

@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness import LLMC_RUN, TestCase, compiled, generate, ids, model, reference, run, succeed
+from harness import DATA, LLMC_RUN, TestCase, compiled, generate, ids, model, reference, run, succeed
 
 TEXT = """\
 The lighthouse stood at the end of a long stone pier, where the fishing boats came in every \
@@ -71,6 +71,29 @@ class Speculation(TestCase):
         drafts = result["drafts"]
         self.assertGreater(drafts["accepted"], 0.9 * drafts["proposed"])
         self.assertLess(drafts["steps"], TOKENS / 3)
+
+    def test_given_text(self):
+        """300 words that are to be repeated, or edited: a step yields two tokens and more."""
+        text = (DATA / "text/repeat.txt").read_text().strip()
+        edited = text.replace("Tomas", "Marco").replace("lamp", "lantern")
+        # The model goes on with what has been begun.
+        for task, answer, steps in (("Repeat the following text word for word.", text, 1 / 3),
+                                    ("Replace Tomas by Marco, and lamp by lantern.", edited, 1 / 2)):
+            with self.subTest(task=task):
+                begun = " ".join(answer.split()[:60])
+                prompt = succeed(LLMC_RUN, self.artifact, "--tokenize", "-p",
+                                 "%s\n\n%s\n\n%s" % (task, text, begun)).json["ids"]
+                count = 240
+                plain = generate(self.artifact, prompt, count, "--ignore-end")
+                for most in (8, 15):
+                    result = generate(self.artifact, prompt, count, "--ignore-end", "--draft",
+                                      "ngram", "--draft-max", most)
+                    self.assertEqual(result["tokens"], plain["tokens"])
+                    drafts = result["drafts"]
+                    self.assertEqual(drafts["steps"] + drafts["accepted"], count - 1)
+                    self.assertLess(drafts["steps"], count * steps)
+                    # Most of what is verified is right.
+                    self.assertGreater(drafts["accepted"], 0.7 * drafts["proposed"])
 
     def test_end_token_in_a_draft(self):
         """The model ends at the same place; nothing that follows leaks."""

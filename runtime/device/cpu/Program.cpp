@@ -10,6 +10,7 @@
 #include "runtime/schema/llmc_generated.h"
 
 #include <algorithm>
+#include <chrono>
 
 using namespace llmc::rt;
 
@@ -86,41 +87,55 @@ int64_t Program::Tiles::count(const llmc_step_t &step) const {
 
 void Program::run(WorkerPool &pool, const WorkerScratch &scratch, const llmc_step_t &step,
                   ProgramProfile *profile) const {
+  constexpr int manyRows = 32;
+  const bool measures = pool.size() > 1 && pool.balance().isDue(step.rows >= manyRows);
+  const auto work = [&](unsigned worker, auto started) {
+    Timing timing{measures};
+    runWorker(pool, worker, scratch, step, started, timing);
+    if (measures)
+      pool.balance().report(worker, timing.seconds);
+  };
   const auto untimed = [](size_t) {};
   if (!profile) {
-    pool.run([&](unsigned worker) { runWorker(pool, worker, scratch, step, untimed); });
-    return;
+    pool.run([&](unsigned worker) { work(worker, untimed); });
+  } else {
+    DispatchTimer timer(*profile);
+    const auto timed = [&](size_t dispatch) { timer.start(dispatch); };
+    pool.run([&](unsigned worker) { worker == 0 ? work(worker, timed) : work(worker, untimed); });
+    timer.finish();
+    ++profile->steps;
+    for (size_t i = 0; i < dispatches.size(); ++i)
+      profile->dispatches[i].calls += tiles[dispatches[i].range].count(step) > 0;
   }
-  DispatchTimer timer(*profile);
-  const auto timed = [&](size_t dispatch) { timer.start(dispatch); };
-  pool.run([&](unsigned worker) {
-    if (worker == 0)
-      runWorker(pool, worker, scratch, step, timed);
-    else
-      runWorker(pool, worker, scratch, step, untimed);
-  });
-  timer.finish();
-  ++profile->steps;
-  for (size_t i = 0; i < dispatches.size(); ++i)
-    profile->dispatches[i].calls += tiles[dispatches[i].range].count(step) > 0;
+  if (measures)
+    pool.balance().update();
 }
 
 template <typename Started>
 void Program::runWorker(WorkerPool &pool, unsigned worker, const WorkerScratch &scratch,
-                        const llmc_step_t &step, Started started) const {
+                        const llmc_step_t &step, Started started, Timing &timing) const {
+  using Clock = std::chrono::steady_clock;
+  const Balance &balance = pool.balance();
   WorkerScratch::Range *const ranges = scratch.ranges(worker);
-  const int64_t workers = pool.size();
-  for (size_t i = 0; i < tiles.size(); ++i) {
-    const int64_t count = tiles[i].count(step);
-    ranges[i] = {count * worker / workers, count * (worker + 1) / workers};
-  }
+  for (size_t i = 0; i < tiles.size(); ++i)
+    ranges[i] = balance.range(worker, tiles[i].count(step));
   void *const mine = scratch.scratch(worker);
   for (const Dispatch &dispatch : dispatches) {
     if (dispatch.barrier)
       pool.barrier();
     started(&dispatch - dispatches.data());
     const WorkerScratch::Range range = ranges[dispatch.range];
-    if (range.begin < range.end)
+    if (range.begin == range.end)
+      continue;
+    const auto compute = [&] {
       dispatch.kernel(buffers.data() + dispatch.firstBuffer, &step, mine, range.begin, range.end);
+    };
+    if (timing.wanted && tiles[dispatch.range].count(step) >= balance.leastTiles()) {
+      const auto start = Clock::now();
+      compute();
+      timing.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+    } else {
+      compute();
+    }
   }
 }

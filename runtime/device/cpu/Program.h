@@ -46,9 +46,7 @@ public:
   /// `scratchBytes` for kernels and `rangeCount` tile ranges, for each worker.
   static StatusOr<WorkerScratch> create(unsigned workers, uint64_t scratchBytes, size_t rangeCount);
 
-  struct Range {
-    int64_t begin, end;
-  };
+  using Range = Balance::Range;
   void *scratch(unsigned worker) const { return memory.data() + worker * stride; }
   Range *ranges(unsigned worker) const {
     return reinterpret_cast<Range *>(memory.data() + worker * stride + rangesOffset);
@@ -73,8 +71,8 @@ public:
   /// Bytes of weights that one step reads.
   uint64_t weightBytes() const { return weights; }
 
-  /// Computes one step on all workers of `pool`, and adds it to `profile` if there is one.
-  /// Allocates nothing.
+  /// Computes one step on all workers of `pool`, and adds it to `profile` if there is one. Now and
+  /// then it measures how fast the workers are, for the pool's balance. Allocates nothing.
   void run(WorkerPool &pool, const WorkerScratch &scratch, const llmc_step_t &step,
            ProgramProfile *profile = nullptr) const;
 
@@ -92,10 +90,15 @@ private:
     bool barrier;
   };
   uint16_t tilesIndex(const fb::Tiles *record);
+  /// What a worker needed for the dispatches that tell its speed.
+  struct Timing {
+    bool wanted;
+    double seconds = 0;
+  };
   /// Calls `started(index)` when a dispatch starts on this worker.
   template <typename Started>
   void runWorker(WorkerPool &pool, unsigned worker, const WorkerScratch &scratch,
-                 const llmc_step_t &step, Started started) const;
+                 const llmc_step_t &step, Started started, Timing &timing) const;
 
   uint32_t rows = 0;
   uint64_t weights = 0;

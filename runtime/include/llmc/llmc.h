@@ -145,6 +145,16 @@ LLMC_API llmc_status llmc_decode(llmc_session *session, int32_t token);
 /* The logits after the last token, [vocab_size]. Valid until the next step. */
 LLMC_API const float *llmc_logits(const llmc_session *session);
 
+/* Computes a generated token and guesses of those that follow it in one step,
+ * which costs little more than computing one. The logits after each are bit for
+ * bit those of llmc_decode. Wrong guesses are taken back with llmc_rollback.
+ * LLMC_OUT_OF_RANGE where there are more than llmc_verify_rows(). */
+LLMC_API llmc_status llmc_verify(llmc_session *session, const int32_t *ids, size_t count);
+LLMC_API int32_t llmc_verify_rows(const llmc_session *session); /* at least 1 */
+
+/* The logits after ids[row] of the last llmc_verify. llmc_logits() is row 0. */
+LLMC_API const float *llmc_verify_logits(const llmc_session *session, int32_t row);
+
 /* The number of tokens computed so far. */
 LLMC_API int32_t llmc_position(const llmc_session *session);
 
@@ -183,12 +193,29 @@ typedef enum llmc_finish {
   LLMC_FINISH_CANCELLED /* the callback said so */
 } llmc_finish;
 
+/* Guesses what follows: the sequence is ids[0] .. ids[count - 1]. Writes up to
+ * `capacity` tokens to `draft` and returns how many. Guesses change the speed of
+ * generation and never its tokens. */
+typedef size_t (*llmc_draft_fn)(const int32_t *ids, size_t count, int32_t *draft, size_t capacity,
+                                void *user);
+
+typedef enum llmc_draft {
+  LLMC_DRAFT_NONE = 0,
+  LLMC_DRAFT_NGRAM,   /* repetitions in the text so far */
+  LLMC_DRAFT_CALLBACK /* draft_fn */
+} llmc_draft;
+
 typedef struct llmc_generate_options {
   size_t struct_size;
   llmc_sampler_options sampler;
   uint32_t max_tokens;      /* UINT32_MAX (default): until the context is full */
   const char *const *stops; /* the text ends before the first of these */
   size_t stop_count;
+  llmc_draft draft;
+  uint32_t draft_max; /* drafted tokens in a step, 8 by default */
+  int draft_always;   /* 0 (default): only as many as make it faster, down to none */
+  llmc_draft_fn draft_fn;
+  void *draft_user;
 } llmc_generate_options;
 
 LLMC_API void llmc_generate_options_init(llmc_generate_options *options);
@@ -203,6 +230,9 @@ typedef struct llmc_generate_result {
   uint32_t completion_tokens;
   double prefill_seconds;
   double decode_seconds;
+  uint32_t steps;    /* after the prompt */
+  uint32_t drafted;  /* tokens verified in them */
+  uint32_t accepted; /* those that were right */
 } llmc_generate_result;
 
 /* Continues the prompt. What the session has already computed of it is used

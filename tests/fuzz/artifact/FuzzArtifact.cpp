@@ -46,7 +46,9 @@ std::vector<uint8_t> fileAround(std::span<const uint8_t> header) {
           reinterpret_cast<flatbuffers::Table *>(const_cast<fb::Section *>(section))
               ->SetField<uint64_t>(
                   fb::Section::VT_CHECKSUM,
-                  checksum(std::span(bytes).subspan(section->offset(), section->size())), 0);
+                  checksumInPieces(std::span(bytes).subspan(section->offset(), section->size()),
+                                   kChecksumPiece),
+                  0);
   }
   ArtifactPrefix prefix{};
   std::memcpy(prefix.magic, kArtifactMagic, sizeof prefix.magic);

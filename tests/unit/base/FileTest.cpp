@@ -8,6 +8,7 @@
 #include "runtime/base/Checksum.h"
 #include "runtime/base/Cpu.h"
 #include "runtime/base/MappedFile.h"
+#include "runtime/base/WorkerPool.h"
 
 #include <gtest/gtest.h>
 
@@ -57,6 +58,25 @@ TEST(PageBuffer, IsZeroAndLazy) {
 }
 
 TEST(Checksum, IsXxh3) { EXPECT_EQ(checksum({}), 0x2d06800538d394c2u); }
+
+TEST(Checksum, InPiecesSeesEveryByteWhoeverComputesIt) {
+  std::vector<uint8_t> bytes(10 * 64 + 7);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<uint8_t>(i * 37);
+  auto pool = WorkerPool::create(3);
+  ASSERT_TRUE(pool.ok());
+  const uint64_t expected = checksumInPieces(bytes, 64);
+  EXPECT_EQ(checksumInPieces(bytes, 64, pool.value().get()), expected);
+  for (uint8_t &byte : bytes) {
+    ++byte;
+    EXPECT_NE(checksumInPieces(bytes, 64), expected);
+    --byte;
+  }
+  uint64_t pieces[2] = {checksum(std::span(bytes).first(64)),
+                        checksum(std::span(bytes).subspan(64, 9))};
+  EXPECT_EQ(checksumInPieces(std::span(bytes).first(73), 64),
+            checksum({reinterpret_cast<const uint8_t *>(pieces), sizeof pieces}));
+}
 
 TEST(CpuFeatures, SetsAndNames) {
   const std::string_view names[] = {

@@ -123,6 +123,51 @@ static void test_generate(llmc_session *session) {
   CHECK(result.finish == LLMC_FINISH_CANCELLED && result.completion_tokens == 2);
 }
 
+/* The chain's own order, with every fifth guess wrong. */
+static size_t guess(const int32_t *ids, size_t count, int32_t *draft, size_t capacity, void *user) {
+  size_t i;
+  ++*(int *)user;
+  for (i = 0; i < capacity; ++i)
+    draft[i] = (ids[count - 1] + (int32_t)i + 1) % 5 == 0 ? 0 : ids[count - 1] + (int32_t)i + 1;
+  return capacity;
+}
+
+static void test_drafts(llmc_session *session) {
+  static const int32_t prompt[] = {3, 4};
+  static const int32_t drafted[] = {5, 6, 0};
+  llmc_generate_options options;
+  llmc_generate_result result, plain;
+  struct text text = {{0}, 0, 0, 0}, plain_text = {{0}, 0, 0, 0};
+  int calls = 0;
+  CHECK(llmc_generate(session, prompt, 2, NULL, append, &plain_text, &plain) == LLMC_OK);
+  CHECK(plain.drafted == 0 && plain.steps >= plain.completion_tokens);
+  llmc_generate_options_init(&options);
+  options.draft = LLMC_DRAFT_CALLBACK;
+  CHECK(llmc_generate(session, prompt, 2, &options, NULL, NULL, &result) == LLMC_INVALID_ARGUMENT);
+  options.draft_fn = guess;
+  options.draft_user = &calls;
+  options.draft_always = 1;
+  llmc_reset(session);
+  CHECK(llmc_generate(session, prompt, 2, &options, append, &text, &result) == LLMC_OK);
+  CHECK(text.length == plain_text.length && memcmp(text.bytes, plain_text.bytes, text.length) == 0);
+  CHECK(result.completion_tokens == plain.completion_tokens && result.finish == plain.finish);
+  CHECK(calls > 0 && result.accepted > 0 && result.accepted < result.drafted);
+  CHECK(result.steps < plain.steps);
+  options.draft = LLMC_DRAFT_NGRAM;
+  CHECK(llmc_generate(session, prompt, 2, &options, NULL, NULL, &result) == LLMC_OK);
+  CHECK(result.completion_tokens == plain.completion_tokens);
+  options.draft_max = 0;
+  CHECK(llmc_generate(session, prompt, 2, &options, NULL, NULL, &result) == LLMC_INVALID_ARGUMENT);
+
+  llmc_reset(session);
+  CHECK(llmc_verify_rows(session) == 4);
+  CHECK(llmc_prefill(session, prompt, 2) == LLMC_OK);
+  CHECK(llmc_verify(session, drafted, 3) == LLMC_OK && llmc_position(session) == 5);
+  CHECK(llmc_verify_logits(session, 0)[6] == 10.0f);
+  CHECK(llmc_verify_logits(session, 1)[7] == 10.0f);
+  CHECK(llmc_rollback(session, 4) == LLMC_OK);
+}
+
 int main(int argc, char **argv) {
   llmc_model *model = NULL;
   llmc_session *session = NULL;
@@ -150,6 +195,7 @@ int main(int argc, char **argv) {
   test_steps(model, session);
   llmc_model_free(model);
   test_generate(session);
+  test_drafts(session);
   llmc_session_free(session);
   return failures != 0;
 }

@@ -62,6 +62,23 @@ TEST(Session, SameBitsForThreadsAndChunks) {
     }
 }
 
+TEST(Session, SameBitsForUnequalShares) {
+  const auto prompt = iota(45, 7);
+  const ChainModel chain = ChainModel::counting(100);
+  const auto expected = allLogits(*makeSession(chain), prompt);
+  for (unsigned slow : {0, 1, 2}) {
+    auto session = makeSession(chain, 3);
+    Balance &balance = session->workers().balance();
+    for (int i = 0; i < 20; ++i) {
+      for (unsigned worker = 0; worker < 3; ++worker)
+        balance.report(worker, worker == slow ? 20 : 1);
+      balance.update();
+    }
+    ASSERT_FALSE(balance.isEven());
+    EXPECT_EQ(allLogits(*session, prompt), expected) << slow;
+  }
+}
+
 TEST(Session, VerifyEqualsDecode) {
   const ChainModel chain = ChainModel::counting(50);
   auto one = makeSession(chain), many = makeSession(chain, 2);

@@ -135,7 +135,7 @@ std::vector<uint8_t> ChainModel::build() const {
                         std::span<const uint8_t> data) {
     bytes.insert(bytes.end(), data.begin(), data.end());
     sections.push_back(fb::CreateSection(fbb, fbb.CreateString(name), kind, offset, data.size(),
-                                         rt::checksum(data)));
+                                         rt::checksumInPieces(data, kChecksumPiece)));
     padTo(bytes, kSectionAlignment);
   };
   addSection("weights", fb::SectionKind::Weights, weightsOffset, weightsOf(*this, slots));

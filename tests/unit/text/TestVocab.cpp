@@ -51,24 +51,43 @@ int32_t TestVocab::addMerge(const std::string &left, const std::string &right) {
   return add(left + right);
 }
 
-Table llmc::test::makeTable(const TestVocab &vocab) {
-  std::vector<uint8_t> text;
+std::pair<std::string, std::vector<uint32_t>> TestVocab::textColumns() const {
+  std::string text;
   std::vector<uint32_t> offsets{0};
-  for (const std::string &token : vocab.tokens) {
-    text.insert(text.end(), token.begin(), token.end());
+  for (const std::string &token : tokens) {
+    text += token;
     offsets.push_back(static_cast<uint32_t>(text.size()));
   }
-  std::vector<uint64_t> merges;
-  for (auto [left, right] : vocab.merges)
-    merges.push_back(static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right));
+  return {text, offsets};
+}
+
+std::vector<uint64_t> TestVocab::mergeColumn() const {
+  std::vector<uint64_t> column;
+  for (auto [left, right] : merges)
+    column.push_back(static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right));
+  return column;
+}
+
+void TestVocab::makeIndexes() {
+  const auto [text, offsets] = textColumns();
+  textIndex = indexTexts(text.data(), offsets);
+  mergeIndex = indexMerges(mergeColumn());
+}
+
+Table llmc::test::makeTable(const TestVocab &vocab) {
+  const auto [text, offsets] = vocab.textColumns();
+  const std::vector<uint64_t> merges = vocab.mergeColumn();
   flatbuffers::FlatBufferBuilder builder;
   auto pre = builder.CreateString(vocab.pre);
-  auto textVector = builder.CreateVector(text);
+  auto textVector =
+      builder.CreateVector(reinterpret_cast<const uint8_t *>(text.data()), text.size());
   auto offsetVector = builder.CreateVector(offsets);
   auto typeVector = builder.CreateVector(vocab.types);
   auto scoreVector = builder.CreateVector(vocab.scores);
   auto mergeVector = builder.CreateVector(merges);
   auto endVector = builder.CreateVector(vocab.endTokens);
+  auto textIndex = builder.CreateVector(vocab.textIndex);
+  auto mergeIndex = builder.CreateVector(vocab.mergeIndex);
   fb::TokenizerBuilder table(builder);
   table.add_kind(vocab.kind);
   table.add_pre(pre);
@@ -78,6 +97,8 @@ Table llmc::test::makeTable(const TestVocab &vocab) {
   table.add_scores(scoreVector);
   table.add_merges(mergeVector);
   table.add_end_tokens(endVector);
+  table.add_text_index(textIndex);
+  table.add_merge_index(mergeIndex);
   table.add_bos(vocab.bos);
   table.add_eos(vocab.eos);
   table.add_unk(vocab.unk);

@@ -34,6 +34,7 @@ struct TestVocab {
   std::vector<int32_t> endTokens;
   int32_t bos = -1, eos = -1, unk = -1;
   bool addBos = false, addEos = false, addSpacePrefix = false, ignoreMerges = false;
+  std::vector<uint32_t> textIndex, mergeIndex; ///< empty: not in the table
 
   int32_t add(std::string text, fb::TokenType type = fb::TokenType::Normal, float score = 0);
   /// Adds the 256 tokens for single bytes, as the kind stores them.
@@ -41,6 +42,12 @@ struct TestVocab {
   /// Adds the token left + right, both given as stored, and its merge.
   int32_t addMerge(const std::string &left, const std::string &right);
   int32_t id(const std::string &text) const;
+  /// Fills both indexes as the compiler does.
+  void makeIndexes();
+
+  /// The columns as the table has them.
+  std::pair<std::string, std::vector<uint32_t>> textColumns() const;
+  std::vector<uint64_t> mergeColumn() const;
 };
 
 /// A flatbuffer table and the bytes it lies in.

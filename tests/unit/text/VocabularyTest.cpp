@@ -103,10 +103,55 @@ TEST(Vocabulary, RefusesCollisions) {
     vocab.add("t" + std::to_string(i));
   for (int32_t left = 0; left < 4000 && vocab.merges.size() < 2000; ++left)
     for (int32_t right = 0; right < 4000 && vocab.merges.size() < 2000; ++right)
-      if (rt::mixHash(static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right)) % 4096 == 0)
+      if (mixHash(static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right)) % 4096 == 0)
         vocab.merges.push_back({left, right});
   ASSERT_EQ(vocab.merges.size(), 2000u);
   EXPECT_TRUE(has(refusalOf(vocab), "merges collide"));
+}
+
+/// With the tables in the file everything is found, and what is not there is not.
+TEST(Vocabulary, UsesTheIndexesOfTheFile) {
+  TestVocab vocab = smallVocab();
+  vocab.add("");
+  for (int i = 0; i < 1000; ++i)
+    vocab.add("token " + std::to_string(i % 900));
+  vocab.makeIndexes();
+  OwnedTokenizer tokenizer(vocab);
+  for (const std::string &text : vocab.tokens)
+    EXPECT_EQ(tokenizer->tokenToId(text), text.empty() ? -1 : vocab.id(text));
+  EXPECT_EQ(tokenizer->tokenToId("token 900"), -1);
+  EXPECT_EQ(tokenizer.encode("ab"), std::vector<int32_t>{vocab.id("ab")});
+}
+
+TEST(Vocabulary, BelievesNoIndex) {
+  TestVocab vocab = smallVocab();
+  vocab.makeIndexes();
+  TestVocab odd = vocab;
+  odd.textIndex.pop_back();
+  EXPECT_TRUE(has(refusalOf(odd), "index of texts has an impossible size"));
+  odd = vocab;
+  odd.textIndex.resize(256);
+  EXPECT_TRUE(has(refusalOf(odd), "index of texts has an impossible size"));
+  odd = vocab;
+  odd.mergeIndex.resize(1);
+  EXPECT_TRUE(has(refusalOf(odd), "index of merges has an impossible size"));
+
+  // Whatever the slots hold: no token but the right one, and an end.
+  uint32_t noise = 1;
+  for (int round = 0; round < 50; ++round) {
+    odd = vocab;
+    for (std::vector<uint32_t> *slots : {&odd.textIndex, &odd.mergeIndex})
+      for (uint32_t &slot : *slots) {
+        noise = noise * 1664525 + 1013904223;
+        slot = round % 2 ? noise : slot + (noise >> 24);
+      }
+    OwnedTokenizer tokenizer(odd);
+    for (const std::string &text : odd.tokens)
+      if (int32_t id = tokenizer->tokenToId(text); id != -1)
+        EXPECT_EQ(tokenizer->storedText(id), text);
+    EXPECT_EQ(tokenizer->tokenToId("no such token"), -1);
+    tokenizer.encode("abababab");
+  }
 }
 
 TEST(Vocabulary, KnowsItsEnds) {
