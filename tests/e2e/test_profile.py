@@ -35,15 +35,33 @@ class Profile(TestCase):
         for op in {row["op"] for row in rows}:
             self.assertIn(op, table)
 
-    def test_sums_are_wall_time(self):
-        output, profile, _ = self.profiled("--tokens", self.prompt, "-n", TOKENS, "--ignore-end")
+    def check_sums(self, output, profile):
+        """The dispatches' times against those of the generator, which include the choice of the
+        token. Decoding has plain steps and those that verify."""
+        sums = collections.Counter()
         for phase in profile["phases"]:
             rows = [row for row in profile["dispatches"] if row["phase"] == phase["phase"]]
             self.assertEqual(sum(row["ns"] for row in rows), phase["ns"])
-            # The timings were taken by another clock and include the choice of the token.
-            wall = output["timings"][phase["phase"] + "_ms"] * 1e6
-            self.assertLessEqual(phase["ns"], wall)
-            self.assertGreaterEqual(phase["ns"], 0.95 * wall)
+            sums["prefill" if phase["phase"] == "prefill" else "decode"] += phase["ns"]
+        for phase, ns in sums.items():
+            wall = output["timings"][phase + "_ms"] * 1e6
+            self.assertLessEqual(ns, wall)
+            self.assertGreaterEqual(ns, 0.95 * wall, phase)
+
+    def test_sums_are_wall_time(self):
+        for length in (1, 512, 4096):
+            with self.subTest(prompt=length):
+                prompt = ids(3 + i % 300 for i in range(length))
+                output, profile, _ = self.profiled("--tokens", prompt, "-n", TOKENS,
+                                                   "--ignore-end")
+                self.check_sums(output, profile)
+
+    def test_sums_with_drafts(self):
+        prompt = ids(list(range(300, 340)) * 3)
+        output, profile, _ = self.profiled("--tokens", prompt, "-n", TOKENS, "--ignore-end",
+                                           "--draft", "ngram", "--draft-always")
+        self.assertIn("verify", [phase["phase"] for phase in profile["phases"]])
+        self.check_sums(output, profile)
 
     def test_bench(self):
         output, profile, _ = self.profiled("--bench", "16,4", "--repeat", "2")
