@@ -89,7 +89,7 @@ def Sched_AttendKernelOp : Sched_Kernel<"attend_kernel"> {
     Bindings: query, key cache, value cache, out. `split`: tile = (chunk, KV
     head), out = partials [row][head][chunk - first chunk] of 16 + head_dim floats
     (m, l, 14 unused, o), first chunk being that of the step's row 0;
-    otherwise tile = (block of rows, KV head), chunks merged in order, out =
+    otherwise tile = (KV head, block of rows), chunks merged in order, out =
     float rows. Both give the same bits.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$heads, Llm_Count:$kv_heads,

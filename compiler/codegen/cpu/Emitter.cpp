@@ -74,8 +74,8 @@ Value Emitter::toI64(Value value) {
 Value Emitter::add(Value a, Value b) { return arith::AddIOp::create(builder, a, b); }
 Value Emitter::sub(Value a, Value b) { return arith::SubIOp::create(builder, a, b); }
 Value Emitter::mul(Value a, Value b) { return arith::MulIOp::create(builder, a, b); }
-Value Emitter::div(Value a, int64_t b) { return arith::DivUIOp::create(builder, a, i64(b)); }
-Value Emitter::rem(Value a, int64_t b) { return arith::RemUIOp::create(builder, a, i64(b)); }
+Value Emitter::div(Value a, Value b) { return arith::DivUIOp::create(builder, a, b); }
+Value Emitter::rem(Value a, Value b) { return arith::RemUIOp::create(builder, a, b); }
 Value Emitter::min(Value a, Value b) { return arith::MinSIOp::create(builder, a, b); }
 Value Emitter::max(Value a, Value b) { return arith::MaxSIOp::create(builder, a, b); }
 Value Emitter::less(Value a, Value b) {

@@ -79,8 +79,10 @@ public:
   mlir::Value mul(mlir::Value a, mlir::Value b);
   mlir::Value add(mlir::Value a, int64_t b) { return add(a, i64(b)); }
   mlir::Value mul(mlir::Value a, int64_t b) { return mul(a, i64(b)); }
-  mlir::Value div(mlir::Value a, int64_t b); // of values that are not negative
-  mlir::Value rem(mlir::Value a, int64_t b);
+  mlir::Value div(mlir::Value a, mlir::Value b); // of values that are not negative
+  mlir::Value rem(mlir::Value a, mlir::Value b);
+  mlir::Value div(mlir::Value a, int64_t b) { return div(a, i64(b)); }
+  mlir::Value rem(mlir::Value a, int64_t b) { return rem(a, i64(b)); }
   mlir::Value min(mlir::Value a, mlir::Value b);
   mlir::Value max(mlir::Value a, mlir::Value b);
   mlir::Value less(mlir::Value a, mlir::Value b);

@@ -54,25 +54,30 @@ UK_INLINE void scoreBlocks(const AttendTile &t, int64_t b, float (*p)[ukChunk]) 
       store(&p[r][(b + i) * xLanes], s[r][i]);
 }
 
-/// Scales and masks the scores of one row in the blocks [begin, end), turns them to weights
-/// exp(s - m), and writes m and l.
+/// The scores of one row in the blocks [begin, end) become weights exp(scale s - m); writes m and
+/// l.
+template <bool masked>
 UK_INLINE void softmaxRow(const AttendTile &t, int r, int64_t begin, int64_t end, float *p) {
   const xi lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   xf top = -infinity;
   for (int64_t b = begin; b < end; ++b) {
-    xf s = loadAs<xf>(p + b * xLanes) * t.scale;
+    xf s = loadAs<xf>(p + b * xLanes);
     if (t.softcap != 0)
-      s = t.softcap * tanhOf(s / t.softcap);
-    xi slot = lane + int32_t(b * xLanes);
-    s = select((slot >= t.lo[r]) & (slot < t.hi[r]), s, xf(-infinity));
+      s = t.softcap * tanhOf(s * t.scale / t.softcap);
+    if (masked) {
+      xi slot = lane + int32_t(b * xLanes);
+      s = select((slot >= t.lo[r]) & (slot < t.hi[r]), s, xf(-infinity));
+    }
     top = maxOf(top, s);
-    store(p + b * xLanes, s);
+    if (masked || t.softcap != 0)
+      store(p + b * xLanes, s);
   }
-  const float m = maxOf(top);
-  const float origin = m == -infinity ? 0.0f : m; // -inf - -inf is not a number
+  const float scale = t.softcap != 0 ? 1.0f : t.scale;
+  const float m = maxOf(top) * scale;
+  const float origin = m == -infinity ? 0.0f : -m; // -inf - -inf is not a number
   xf sum = 0.0f;
   for (int64_t b = begin; b < end; ++b) {
-    xf w = expOf(loadAs<xf>(p + b * xLanes) - origin);
+    xf w = expOfNegative(fma(loadAs<xf>(p + b * xLanes), xf(scale), xf(origin)));
     sum += w;
     store(p + b * xLanes, w);
   }
@@ -125,7 +130,12 @@ template <int RT> UK_INLINE void attendTile(const AttendTile &t) {
     scoreBlocks<RT, vectors>(t, b, p);
   for (; b < end; ++b)
     scoreBlocks<RT, 1>(t, b, p);
-  UK_NO_UNROLL for (int r = 0; r < RT; ++r) softmaxRow(t, r, begin, end, p[r]);
+  UK_NO_UNROLL for (int r = 0; r < RT; ++r) {
+    if (t.lo[r] <= begin * xLanes && t.hi[r] >= end * xLanes)
+      softmaxRow<false>(t, r, begin, end, p[r]);
+    else
+      softmaxRow<true>(t, r, begin, end, p[r]);
+  }
 
   int64_t d = 0;
   for (; d + vectors * xLanes <= t.headDim; d += vectors * xLanes)
@@ -175,6 +185,14 @@ UK_EXPORT void uk_v_store(const float *v, int64_t head_dim, int64_t slot, int32_
     else
       ((_Float16 *)v_head)[base + d] = _Float16(v[d]);
   }
+}
+
+UK_EXPORT void uk_kv_widen(const void *f16, int64_t count, float *out) {
+  int64_t i = 0;
+  for (; i + xLanes <= count; i += xLanes)
+    store(out + i, loadKv(f16, i, 0));
+  for (; i < count; ++i)
+    out[i] = loadKvScalar(f16, i, 0);
 }
 
 UK_EXPORT void uk_attend_chunk(const float *q, int64_t q_stride, int32_t rows, const int32_t *lo,

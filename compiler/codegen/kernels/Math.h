@@ -29,6 +29,12 @@ template <int N> UK_INLINE xf polynomial(xf x, const float (&c)[N]) {
   return y;
 }
 
+/// e^r for |r| <= ln 2 / 2.
+UK_INLINE xf expOfReduced(xf r) {
+  return polynomial(
+      r, {1.0f, 1.0f, 0.5f, 1.666651815e-1f, 4.166620597e-2f, 8.368954062e-3f, 1.395059982e-3f});
+}
+
 /// e^x to 1 ulp; denormal results included, 0 below and inf above the range.
 UK_INLINE xf expOf(xf x) {
   // e^x = 2^n e^r, |r| <= ln 2 / 2, n in [-151, 128], applied as two powers of two.
@@ -38,11 +44,21 @@ UK_INLINE xf expOf(xf x) {
   xf n = shifted - ukRoundMagic;
   xf r = fma(n, xf(-0.693145752f), x);
   r = fma(n, xf(-1.42860677e-6f), r);
-  xf y = polynomial(
-      r, {1.0f, 1.0f, 0.5f, 1.666651815e-1f, 4.166620597e-2f, 8.368954062e-3f, 1.395059982e-3f});
+  xf y = expOfReduced(r);
   xi e = (xi)shifted - ukRoundMagicBits;
   xi half = e >> 1;
   return y * (xf)((half + 127) << 23) * (xf)((e - half + 127) << 23);
+}
+
+/// e^x to 1 ulp for x <= 0 (or above by a rounding); 0 where e^x would be below 2^-125.
+UK_INLINE xf expOfNegative(xf x) {
+  xf shifted = fma(x, xf(1.44269504f), xf(ukRoundMagic));
+  xf n = shifted - ukRoundMagic;
+  xf r = fma(n, xf(-0.693145752f), x);
+  r = fma(n, xf(-1.42860677e-6f), r);
+  // The bits of the magic number are shifted out.
+  xf y = (xf)((xi)expOfReduced(r) + ((xi)shifted << 23));
+  return select(x < -86.0f, xf(0.0f), y);
 }
 
 UK_INLINE xf absOf(xf x) { return (xf)((xi)x & 0x7fffffff); }

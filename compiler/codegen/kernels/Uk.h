@@ -131,6 +131,9 @@ UK_EXPORT void uk_k_store(const float *k, int64_t head_dim, int64_t slot, int32_
 UK_EXPORT void uk_v_store(const float *v, int64_t head_dim, int64_t slot, int32_t kv_f32,
                           void *v_head);
 
+/// out[count] = the f16 elements of a cache, exactly.
+UK_EXPORT void uk_kv_widen(const void *f16, int64_t count, float *out);
+
 /// Attention of `rows` query rows (row r at q + r * q_stride floats) over one chunk; `k_chunk` and
 /// `v_chunk` point at the chunk's first slot. Row r sees the slots lo[r] <= s < hi[r], relative to
 /// the chunk (0 <= lo, hi <= 256). s = (q . k) * scale, then softcap (0: none). Partial results

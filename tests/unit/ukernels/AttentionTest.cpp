@@ -163,6 +163,34 @@ TEST(Attention, MergeIdentities) {
   }
 }
 
+// A widened chunk is the same numbers, so it gives the same bits.
+TEST(Attention, WidenedChunks) {
+  std::vector<uint16_t> every(65536 + 5);
+  for (size_t i = 0; i < every.size(); ++i)
+    every[i] = uint16_t(i);
+  for (const Kernels &k : kernels()) {
+    std::vector<float> wide(every.size(), NAN);
+    k.uk_kv_widen(every.data(), every.size(), wide.data());
+    for (size_t i = 0; i < every.size(); ++i) {
+      const float expected = float(reinterpret_cast<const _Float16 *>(every.data())[i]);
+      ASSERT_TRUE(std::isnan(expected) ? std::isnan(wide[i]) : wide[i] == expected) << i;
+    }
+
+    const int64_t D = 64;
+    Cache cache(k, D, 250, false);
+    const auto q = randomFloats(9 * D, 8);
+    const std::vector<Visible> rows(9, {3, 250});
+    const auto narrow = attend(k, cache, q, rows, 0);
+    Aligned<char> keys(2 * cache.chunkBytes), values(2 * cache.chunkBytes);
+    k.uk_kv_widen(cache.k.data(), 256 * D, reinterpret_cast<float *>(keys.data()));
+    k.uk_kv_widen(cache.v.data(), 250 * D, reinterpret_cast<float *>(values.data()));
+    std::swap(cache.k, keys);
+    std::swap(cache.v, values);
+    cache.f32 = true;
+    EXPECT_SAME_BITS(attend(k, cache, q, rows, 0).data(), narrow.data(), narrow.size()) << k.isa;
+  }
+}
+
 // Large scores do not overflow: only differences are exponentiated.
 TEST(Attention, LargeScores) {
   const int64_t D = 16;

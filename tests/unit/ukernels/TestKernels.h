@@ -41,7 +41,8 @@
   X(uk_rope_table)                                                                                 \
   X(uk_rope)                                                                                       \
   X(uk_k_store)                                                                                    \
-  X(uk_v_store) X(uk_attend_chunk) X(uk_attend_merge) X(uk_attend_finish)
+  X(uk_v_store)                                                                                    \
+  X(uk_kv_widen) X(uk_attend_chunk) X(uk_attend_merge) X(uk_attend_finish)
 
 namespace llmc::test {
 
