@@ -1,0 +1,75 @@
+//===- SpeedTest.cpp - the emulator's speed -------------------------------===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "tests/ptx/conformance/Harness.h"
+
+#include <chrono>
+#include <cstdio>
+
+// How fast the emulator is, so that a loss of speed is seen. A matrix of 4-bit weights times a
+// vector, as a kernel does it: 16-byte loads, lop3 to f16, half2 FMAs.
+
+using namespace llmc::ptx;
+
+TEST(Speed, Gemv) {
+  std::string text = nvcc(R"(
+#include <cuda_fp16.h>
+extern "C" __global__ void gemv(const uint4 *w, const __half2 *x, float *y, int k) {
+  int row = blockIdx.x * 8 + threadIdx.y;
+  const uint4 *p = w + row * (k / 32);
+  float sum = 0;
+  for (int i = threadIdx.x; i < k / 32; i += 32) {
+    uint4 q = p[i];
+    const __half2 *xs = x + i * 16;
+    unsigned words[4] = {q.x, q.y, q.z, q.w};
+    __half2 acc = __float2half2_rn(0);
+    for (int j = 0; j < 4; ++j)
+      for (int s = 0; s < 4; ++s) {
+        unsigned bits = (words[j] >> (4 * s) & 0x000f000f) | 0x64006400;
+        acc = __hfma2(__hsub2(*reinterpret_cast<__half2 *>(&bits), __float2half2_rn(1032)), xs[j * 4 + s], acc);
+      }
+    float2 f = __half22float2(acc);
+    sum += f.x + f.y;
+  }
+  for (int d = 16; d; d >>= 1) sum += __shfl_xor_sync(~0u, sum, d);
+  if (threadIdx.x == 0) y[row] = sum;
+})");
+  LLMC_NEEDS_NVCC(text);
+  Options o;
+  o.checkInit = o.checkRaces = false;
+  Harness h(o);
+  h.load(text);
+  const unsigned rows = 2048, k = 4096;
+  std::vector<uint32_t> w(rows * k / 8);
+  for (size_t i = 0; i < w.size(); ++i)
+    w[i] = uint32_t(i * 2654435761u);
+  std::vector<uint16_t> x(k, 0x3c00);
+  uint64_t y = h.allocate(rows * 4);
+  LaunchConfig c;
+  c.grid[0] = rows / 8;
+  c.block[0] = 32;
+  c.block[1] = 8;
+  uint64_t weights = h.upload(w), vector = h.upload(x);
+  auto begin = std::chrono::steady_clock::now();
+  Error e = h.launchWith("gemv", c, weights, vector, y, int(k));
+  std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  ASSERT_FALSE(e) << e.message;
+  auto got = h.download<float>(y, rows);
+  for (unsigned r = 0; r < rows; r += 97) {
+    int sum = 0;
+    for (unsigned i = 0; i < k / 8; ++i)
+      for (unsigned s = 0; s < 8; ++s)
+        sum += int(w[r * (k / 8) + i] >> 4 * s & 15) - 8;
+    EXPECT_EQ(got[r], sum);
+  }
+  uint64_t lanes = h.machine.counters.totalLanes();
+  std::printf(
+      "%.2f lane instructions per weight, %.0f million per second, %.0f million weights per "
+      "second\n",
+      double(lanes) / rows / k, lanes / took.count() / 1e6, rows * k / took.count() / 1e6);
+  EXPECT_EQ(h.memory.touchedBytes(), rows * k / 2 + k * 2);
+}
