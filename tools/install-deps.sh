@@ -7,7 +7,7 @@
 set -euo pipefail
 
 runtime=(cmake ninja-build pkg-config ccache clang-22 lld-22 flatbuffers-compiler
-  libflatbuffers-dev libpcre2-dev nlohmann-json3-dev libcli11-dev libxxhash-dev
+  libflatbuffers-dev libpcre2-dev libutf8proc-dev nlohmann-json3-dev libcli11-dev libxxhash-dev
   libgtest-dev libgmock-dev)
 compiler=(llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools liblld-22-dev
   zlib1g-dev libzstd-dev libxml2-dev)

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/artifact/TokenizerTable.h"
 #include "compiler/artifact/Writer.h"
-#include "runtime/schema/HashIndex.h"
 #include "runtime/schema/llmc_generated.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -38,7 +38,7 @@ public:
       weightList.push_back(weight(w));
     auto weightVector = fbb.CreateVector(weightList);
     auto modelOffset = model();
-    auto tokenizerOffset = tokenizer();
+    auto tokenizerOffset = buildTokenizer(fbb, *contents.tokenizer);
     auto templateOffset = fbb.CreateString(contents.chatTemplate);
     auto kvOffset = kvPlan();
     std::vector<Offset<fb::Variant>> variants;
@@ -87,25 +87,6 @@ private:
                                  m.layers, m.context, m.trainContext, parameters,
                                  m.activations.c_str(), m.numerics.c_str(), m.source.c_str(),
                                  &properties);
-  }
-
-  Offset<fb::Tokenizer> tokenizer() {
-    const TokenizerData &t = *contents.tokenizer;
-    std::vector<uint8_t> text;
-    std::vector<uint32_t> offsets{0};
-    for (const std::string &token : t.tokens) {
-      text.insert(text.end(), token.begin(), token.end());
-      offsets.push_back(text.size());
-    }
-    std::vector<uint32_t> textIndex, mergeIndex;
-    if (t.kind != TokenizerData::Kind::None)
-      textIndex = indexTexts(reinterpret_cast<const char *>(text.data()), offsets);
-    if (t.kind == TokenizerData::Kind::Bpe)
-      mergeIndex = indexMerges(t.merges);
-    return fb::CreateTokenizerDirect(
-        fbb, fb::TokenizerKind(t.kind), t.pre.c_str(), &text, &offsets, &t.types, &t.scores,
-        &t.merges, t.bos, t.eos, t.unk, t.pad, &t.endTokens, t.addBos, t.addEos, t.addSpacePrefix,
-        t.ignoreMerges, t.escapeWhitespaces, t.removeExtraWhitespaces, &textIndex, &mergeIndex);
   }
 
   Offset<fb::KvPlan> kvPlan() {

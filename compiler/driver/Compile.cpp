@@ -6,16 +6,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/driver/Compile.h"
+#include "compiler/artifact/TokenizerTable.h"
 #include "compiler/artifact/Writer.h"
 #include "compiler/codegen/cpu/CodeObject.h"
 #include "compiler/driver/Progress.h"
 #include "compiler/driver/Report.h"
 #include "compiler/ir/Sched.h"
 #include "frontends/gguf/ImportGguf.h"
+#include "frontends/tokenizer/LoadTokenizer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Support/Timing.h"
 #include "runtime/text/PreTokenizer.h"
+#include "runtime/text/Tokenizer.h"
 #include "runtime/text/jinja/Template.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -120,6 +123,24 @@ private:
 
   llvm::Error import() {
     begin(phaseName(Phase::Import), "reading " + options.input);
+    // A folder or a tokenizer.json gives a vocabulary only.
+    bool tokenizerOnly = llvm::sys::path::filename(options.input) == "tokenizer.json" ||
+                         llvm::sys::fs::is_directory(options.input);
+    if (!tokenizerOnly)
+      if (llvm::Error error = importModel())
+        return error;
+    if (tokenizerOnly || !options.tokenizer.empty())
+      if (llvm::Error error =
+              useTokenizer(options.tokenizer.empty() ? options.input : options.tokenizer))
+        return error;
+    if (llvm::Error error = checkText())
+      return error;
+    if (model.module && failed(mlir::verify(*model.module)))
+      return makeError(options.input + ": the imported model is not valid");
+    return llvm::Error::success();
+  }
+
+  llvm::Error importModel() {
     GgufImportOptions import;
     if (!options.preTokenizer.empty())
       import.preOverride = options.preTokenizer;
@@ -135,17 +156,39 @@ private:
     if (!imported)
       return imported.takeError();
     model = std::move(*imported);
+    return llvm::Error::success();
+  }
+
+  /// Takes the tokenizer and the chat template of a folder in place of the model's own.
+  llvm::Error useTokenizer(llvm::StringRef folder) {
+    llvm::Expected<LoadedTokenizer> loaded = loadTokenizer(folder);
+    if (!loaded)
+      return loaded.takeError();
+    model.tokenizer = std::move(loaded->tokenizer);
+    model.chatTemplate = std::move(loaded->chatTemplate);
+    llvm::append_range(model.properties, loaded->properties);
+    return llvm::Error::success();
+  }
+
+  /// What the runtime could not tokenize or render is refused now, not at the first request.
+  llvm::Error checkText() {
     if (lacksNewline(model.tokenizer))
       warn("the vocabulary has no token for a newline, which is read as the unknown token");
-    // A template that the runtime could not render is refused now, not at the first request.
+    llvm::StringRef place = options.tokenizer.empty() ? options.input : options.tokenizer;
+    if (model.tokenizer.pipeline) {
+      flatbuffers::FlatBufferBuilder fbb;
+      fbb.Finish(buildTokenizer(fbb, model.tokenizer));
+      auto made =
+          rt::Tokenizer::create(flatbuffers::GetRoot<fb::Tokenizer>(fbb.GetBufferPointer()));
+      if (!made.ok())
+        return makeError(place + ": " + made.status().message());
+    }
     if (!model.chatTemplate.empty()) {
       auto parsed =
           rt::jinja::Template::parse(model.chatTemplate, "chat template", rt::jinja::kChatTemplate);
       if (!parsed.ok())
-        return makeError(options.input + ": " + parsed.status().message());
+        return makeError(place + ": " + parsed.status().message());
     }
-    if (model.module && failed(mlir::verify(*model.module)))
-      return makeError(options.input + ": the imported model is not valid");
     return llvm::Error::success();
   }
 
@@ -188,6 +231,9 @@ private:
     auto forward = module.lookupSymbol<mlir::func::FuncOp>(llm::kForwardName);
     forward.walk([&](llm::EmbedOp embed) { info.hidden = llm::features(embed); });
     info.vocab = llvm::cast<mlir::RankedTensorType>(forward.getResultTypes()[0]).getDimSize(1);
+    if (auto tokens = int64_t(model.tokenizer.tokens.size()); tokens > info.vocab)
+      warn("the tokenizer has " + llvm::Twine(tokens) + " tokens, the model only " +
+           llvm::Twine(info.vocab) + "; texts with one of the others will be refused");
   }
 
   llvm::Error runPasses(Phase phase) {

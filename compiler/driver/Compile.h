@@ -28,6 +28,8 @@ struct CompileOptions {
   Numerics numerics = Numerics::Default;
   /// Positions that a sequence may have; 0: as the model was trained.
   int64_t context = 0;
+  /// Folder of the tokenizer.json that replaces the model's own tokenizer; empty: none.
+  std::string tokenizer;
   /// Replaces the pre-tokenizer that the file names.
   std::string preTokenizer;
   /// Last phase to run; before `emit`, its IR is printed to stdout and nothing is written.

@@ -18,6 +18,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,9 +31,68 @@ struct SourceFile {
   std::unique_ptr<llvm::MemoryBuffer> bytes;
 };
 
+/// The rules of a tokenizer.json; all as in runtime/schema/llmc.fbs, table TextPipeline.
+struct TextStepData {
+  enum class Op {
+    Nfc,
+    Nfd,
+    Nfkc,
+    Nfkd,
+    Lowercase,
+    Replace,
+    Surround,
+    Prepend,
+    Charsmap,
+    ByteLevel,
+    Split,
+  };
+  enum class Behavior { Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous };
+  Op op = Op::Split;
+  std::string pattern, text;
+  std::vector<uint8_t> data;
+  bool literal = false;
+  Behavior behavior = Behavior::Removed;
+  bool invert = false, unlessThere = false, firstOnly = false;
+};
+
+struct DecodeStepData {
+  enum class Op {
+    ByteLevel,
+    ByteFallback,
+    Replace,
+    StripLeft,
+    StripRight,
+    SkipFirst,
+    Join,
+    CleanUp,
+    Suffix,
+  };
+  Op op = Op::Replace;
+  std::string pattern, text;
+  uint32_t count = 0;
+};
+
+struct AddedTokenData {
+  enum Flags : uint8_t { TakesLeft = 1, TakesRight = 2, SingleWord = 4, Normalized = 8 };
+  int32_t id = -1;
+  uint8_t flags = 0;
+};
+
+struct TextPipelineData {
+  std::vector<TextStepData> normalizers, preTokenizers;
+  std::vector<DecodeStepData> decoders;
+  uint32_t stripStart = 0;
+  std::vector<AddedTokenData> added;
+  std::vector<int32_t> prefix, suffix;
+  bool byteLevel = false, byteFallback = false, fuseUnk = false;
+  std::string continuingPrefix, wordSuffix;
+  uint32_t maxWordChars = 0;
+  std::vector<double> logProbs; ///< one per token, Unigram only
+};
+
 /// Vocabulary and rules of a tokenizer; fields as in runtime/schema/llmc.fbs, table Tokenizer.
 struct TokenizerData {
-  enum class Kind { None, Bpe, Spm };
+  enum class Kind { None, Bpe, Spm, WordPiece, Unigram };
   Kind kind = Kind::None;
   std::string pre;
   std::vector<std::string> tokens;
@@ -43,6 +103,7 @@ struct TokenizerData {
   std::vector<int32_t> endTokens;
   bool addBos = false, addEos = false, addSpacePrefix = false, ignoreMerges = false;
   bool escapeWhitespaces = true, removeExtraWhitespaces = false;
+  std::optional<TextPipelineData> pipeline; ///< of a tokenizer.json
 };
 
 struct ImportedModel {

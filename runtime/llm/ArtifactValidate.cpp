@@ -83,8 +83,13 @@ Status checkModel(const fb::Model *model) {
 
 Status checkTokenizer(const fb::Tokenizer *tokenizer) {
   // The rest is the tokenizer's own to check.
-  return require(!tokenizer || isAligned(tokenizer->merges(), alignof(uint64_t)),
-                 "tokenizer.merges", "is misaligned");
+  if (!tokenizer)
+    return {};
+  const fb::TextPipeline *pipeline = tokenizer->pipeline();
+  LLMC_RETURN_IF_ERROR(require(!pipeline || isAligned(pipeline->log_probs(), alignof(double)),
+                               "tokenizer.pipeline.log_probs", "is misaligned"));
+  return require(isAligned(tokenizer->merges(), alignof(uint64_t)), "tokenizer.merges",
+                 "is misaligned");
 }
 
 Status checkWeights(const fb::Artifact &header, uint64_t size) {

@@ -7,44 +7,86 @@
 
 #include "runtime/text/AddedTokens.h"
 
-#include <algorithm>
+#include "runtime/text/CodePoints.h"
 
+#include <numeric>
+
+using namespace llmc;
 using namespace llmc::rt;
 
-AddedTokens::AddedTokens(const Vocabulary &vocabulary) {
-  for (int32_t id = 0; id < vocabulary.size(); ++id)
-    if (vocabulary.isAdded(id) && !vocabulary.storedText(id).empty())
-      ids.push_back(id);
-  std::sort(ids.begin(), ids.end(), [&](int32_t a, int32_t b) {
-    return std::pair(vocabulary.storedText(a), a) < std::pair(vocabulary.storedText(b), b);
-  });
-  for (int32_t id : ids)
-    ++firstOf[static_cast<uint8_t>(vocabulary.storedText(id)[0]) + 1];
-  for (size_t byte = 1; byte < firstOf.size(); ++byte)
-    firstOf[byte] += firstOf[byte - 1];
+AddedTokens::AddedTokens(std::vector<Entry> list) : entries(std::move(list)) {
+  std::vector<int32_t> numbers(entries.size());
+  std::iota(numbers.begin(), numbers.end(), 0);
+  index.build(std::move(numbers), [&](int32_t n) { return entries[n].text; });
 }
 
-int32_t AddedTokens::longestAt(const Vocabulary &vocabulary, std::string_view text,
-                               size_t trusted) const {
-  uint8_t first = static_cast<uint8_t>(text[0]);
-  auto low = ids.begin() + firstOf[first], high = ids.begin() + firstOf[first + 1];
-  int32_t longest = kNoToken;
-  // Invariant: the tokens in [low, high) begin with text[0, depth).
-  for (size_t depth = 1; low != high; ++depth) {
-    // Those that end here come first; of several with one text any will do.
-    for (; low != high && vocabulary.storedText(*low).size() == depth; ++low)
-      if (!vocabulary.isControl(*low) || depth <= trusted)
-        longest = *low;
-    if (depth == text.size())
-      break;
-    uint8_t next = static_cast<uint8_t>(text[depth]);
-    auto byteAt = [&](int32_t id) {
-      return static_cast<uint8_t>(vocabulary.storedText(id)[depth]);
-    };
-    low = std::lower_bound(low, high, next,
-                           [&](int32_t id, uint8_t byte) { return byteAt(id) < byte; });
-    high = std::upper_bound(low, high, next,
-                            [&](uint8_t byte, int32_t id) { return byte < byteAt(id); });
-  }
+static std::vector<AddedTokens::Entry> entriesOf(const Vocabulary &vocabulary) {
+  std::vector<AddedTokens::Entry> entries;
+  for (int32_t id = 0; id < vocabulary.size(); ++id)
+    if (vocabulary.isAdded(id))
+      entries.push_back({vocabulary.storedText(id), id, vocabulary.isControl(id), 0});
+  return entries;
+}
+
+AddedTokens::AddedTokens(const Vocabulary &vocabulary) : AddedTokens(entriesOf(vocabulary)) {}
+
+/// The longest added token at the front of `text`, or null. Control tokens count only
+/// as far as they lie in the first `trusted` bytes.
+const AddedTokens::Entry *AddedTokens::longestAt(std::string_view text, size_t trusted) const {
+  const Entry *longest = nullptr;
+  index.forEachPrefix(
+      text, [&](int32_t n) { return entries[n].text; },
+      [&](int32_t n) {
+        if (!entries[n].control || entries[n].text.size() <= trusted)
+          longest = &entries[n];
+      });
   return longest;
+}
+
+static bool has(const AddedTokens::Entry &entry, fb::AddedFlags flag) {
+  return entry.flags & static_cast<uint8_t>(flag);
+}
+
+/// Whether text[begin, end) has no letter of a word as its neighbour.
+static bool standsAlone(std::string_view text, size_t begin, size_t end) {
+  return (begin == 0 || !isWordCharacter(lastCodePoint(text.substr(0, begin)).value)) &&
+         (end == text.size() || !isWordCharacter(firstCodePoint(text.substr(end)).value));
+}
+
+void AddedTokens::cut(std::string_view text, std::span<const TrustedRange> trusted,
+                      std::vector<Piece> &pieces) const {
+  pieces.clear();
+  size_t plain = 0; // where text that is not yet cut off begins
+  for (size_t at = 0; at < text.size();) {
+    while (!trusted.empty() && trusted.front().end <= at)
+      trusted = trusted.subspan(1);
+    size_t trustedBytes =
+        !trusted.empty() && trusted.front().begin <= at ? trusted.front().end - at : 0;
+    const Entry *entry = longestAt(text.substr(at), trustedBytes);
+    if (!entry) {
+      ++at;
+      continue;
+    }
+    size_t begin = at, end = at + entry->text.size();
+    at = end;
+    if (has(*entry, fb::AddedFlags::SingleWord) && !standsAlone(text, begin, end))
+      continue;
+    if (has(*entry, fb::AddedFlags::TakesLeft))
+      for (CodePoint c;
+           begin > plain && isWhiteSpace((c = lastCodePoint(text.substr(0, begin))).value);)
+        begin -= c.size;
+    if (has(*entry, fb::AddedFlags::TakesRight))
+      for (CodePoint c;
+           end < text.size() && isWhiteSpace((c = firstCodePoint(text.substr(end))).value);)
+        end += c.size;
+    // What the token before has taken stays its own.
+    begin = std::max(begin, plain);
+    end = std::max(end, begin);
+    if (begin > plain)
+      pieces.push_back({plain, begin, kNoToken});
+    pieces.push_back({begin, end, entry->id});
+    plain = end;
+  }
+  if (plain < text.size())
+    pieces.push_back({plain, text.size(), kNoToken});
 }

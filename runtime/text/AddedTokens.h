@@ -1,4 +1,4 @@
-//===- AddedTokens.h - finds added tokens in a text ------------*- C++ -*-===//
+//===- AddedTokens.h - finds added tokens in a text -------------*- C++ -*-===//
 //
 // Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,31 +8,50 @@
 // Added tokens are cut out of a text before the rest is merged into words: the
 // leftmost first, and of those that begin at one place the longest.
 //
-// The tokens stand in one sorted array. A search narrows the range of those that
-// share the text's next bytes, one byte at a time, so that thousands of tokens
-// cost no more memory than their ids.
-//
 //===----------------------------------------------------------------------===//
 
 #ifndef LLMC_RUNTIME_TEXT_ADDEDTOKENS_H
 #define LLMC_RUNTIME_TEXT_ADDEDTOKENS_H
 
+#include "runtime/text/PrefixIndex.h"
 #include "runtime/text/Vocabulary.h"
 
 namespace llmc::rt {
 
+/// How far a text is trusted: control tokens are found in trusted text only.
+struct TrustedRange {
+  size_t begin, end;
+};
+
 class AddedTokens {
 public:
+  struct Entry {
+    std::string_view text; ///< outlives the AddedTokens
+    int32_t id = kNoToken;
+    bool control = false;
+    uint8_t flags = 0; ///< fb::AddedFlags
+  };
+
   AddedTokens() = default;
+  explicit AddedTokens(std::vector<Entry> entries);
+  /// All added tokens of a vocabulary, found as they are stored.
   explicit AddedTokens(const Vocabulary &vocabulary);
 
-  /// The longest added token at the front of `text`, or kNoToken. Control tokens
-  /// count only as far as they lie in the first `trusted` bytes.
-  int32_t longestAt(const Vocabulary &vocabulary, std::string_view text, size_t trusted) const;
+  /// A piece of a text: the token that was found, or kNoToken for what lies between.
+  struct Piece {
+    size_t begin, end;
+    int32_t id;
+  };
+
+  /// Sets `pieces` to the pieces of `text`, in order, none of them empty. `trusted` is sorted.
+  void cut(std::string_view text, std::span<const TrustedRange> trusted,
+           std::vector<Piece> &pieces) const;
 
 private:
-  std::vector<int32_t> ids;            ///< sorted by text
-  std::array<uint32_t, 257> firstOf{}; ///< ids[firstOf[b] .. firstOf[b + 1]) begin with byte b
+  const Entry *longestAt(std::string_view text, size_t trusted) const;
+
+  std::vector<Entry> entries;
+  PrefixIndex index;
 };
 
 } // namespace llmc::rt

@@ -48,10 +48,10 @@ public:
     symbols.push_back({index ? index - 1 : kEnd, kEnd, begin, size, id});
   }
 
-  /// Joins symbols of `text`. `priorityOf(left, right)` is the priority (small is
-  /// best) of joining two neighbours, or nothing if they make no token.
-  template <typename Priority>
-  void run(const Vocabulary &vocabulary, std::string_view text, Priority priorityOf) {
+  /// Joins symbols. `priorityOf(left, right)` is the priority (small is best) of joining two
+  /// neighbours, or nothing if they make no token; `joined(left, right)` is the token that they
+  /// make, or kNoToken.
+  template <typename Priority, typename Joined> void run(Priority priorityOf, Joined joined) {
     auto consider = [&](uint32_t left, uint32_t right) {
       if (left == kEnd || right == kEnd)
         return;
@@ -71,9 +71,9 @@ public:
       Symbol &left = symbols[best.left], &right = symbols[best.right];
       if (!left.size || !right.size || left.size + right.size != best.size)
         continue;
+      left.id = joined(left, right);
       left.size = best.size;
       left.next = right.next;
-      left.id = vocabulary.findPlain(text.substr(left.begin, left.size));
       right.size = 0;
       if (left.next != kEnd)
         symbols[left.next].previous = best.left;

@@ -9,62 +9,13 @@
 
 #include "runtime/text/Utf8.h"
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 using namespace llmc::rt;
-
-/// White_Space of Unicode. PCRE's own \s has U+180E too, which is none since
-/// Unicode 6.3.
-static constexpr std::string_view kWhiteSpace =
-    R"(\x{9}-\x{d}\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000})";
-
-/// Writes \s and \S out.
-static std::string expandWhiteSpace(std::string_view pattern) {
-  std::string result;
-  bool inClass = false;
-  for (size_t i = 0; i < pattern.size(); ++i) {
-    char c = pattern[i];
-    if (c != '\\') {
-      inClass = inClass ? c != ']' : c == '[';
-      result += c;
-      continue;
-    }
-    c = pattern[++i];
-    if (c != 's' && c != 'S')
-      result.append({'\\', c});
-    else if (inClass)
-      result += kWhiteSpace;
-    else
-      result.append(c == 's' ? "[" : "[^").append(kWhiteSpace).append("]");
-  }
-  return result;
-}
-
-static Status pcreError(const char *what, int code) {
-  PCRE2_UCHAR text[160] = "";
-  pcre2_get_error_message(code, text, sizeof(text));
-  return internalError(std::string(what) + ": " + reinterpret_cast<const char *>(text));
-}
 
 StatusOr<RegexSplitter> RegexSplitter::create(std::span<const SplitStep> steps) {
   RegexSplitter splitter;
   for (const SplitStep &step : steps) {
-    std::string pattern = expandWhiteSpace(step.pattern);
-    int error = 0;
-    PCRE2_SIZE where = 0;
-    pcre2_code *code =
-        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(),
-                      PCRE2_UTF | PCRE2_UCP | PCRE2_DOLLAR_ENDONLY | PCRE2_NO_AUTO_CAPTURE, &error,
-                      &where, nullptr);
-    if (!code)
-      return pcreError("pre-tokenizer pattern", error);
-    // Without a just-in-time compiler the pattern is interpreted.
-    (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
-    splitter.steps.push_back(
-        {std::shared_ptr<void>(code,
-                               [](void *p) { pcre2_code_free(static_cast<pcre2_code *>(p)); }),
-         step.groupsOfThree});
+    LLMC_ASSIGN_OR_RETURN(Regex regex, Regex::create(step.pattern));
+    splitter.steps.push_back({std::move(regex), step.groupsOfThree});
   }
   return splitter;
 }
@@ -84,54 +35,9 @@ static void cutIntoThrees(std::string_view text, size_t begin, size_t end,
   }
 }
 
-namespace {
-/// What one thread needs to run patterns.
-class Matcher {
-public:
-  Matcher()
-      : data(pcre2_match_data_create(1, nullptr)), context(pcre2_match_context_create(nullptr)) {
-    // The patterns are ours and take linear time; a long text is no reason to stop.
-    if (context) {
-      pcre2_set_match_limit(context, UINT32_MAX);
-      pcre2_set_depth_limit(context, UINT32_MAX);
-    }
-  }
-  ~Matcher() {
-    pcre2_match_data_free(data);
-    pcre2_match_context_free(context);
-  }
-  Matcher(const Matcher &) = delete;
-  Matcher &operator=(const Matcher &) = delete;
-
-  bool ok() const { return data && context; }
-
-  /// The first match at or after `from`: > 0 found, PCRE2_ERROR_NOMATCH, or an error.
-  int find(const void *code, std::string_view text, size_t from) {
-    int rc = match(code, text, from, PCRE2_NO_UTF_CHECK);
-    // Machine code runs on a small stack; the interpreter takes what it needs.
-    return rc == PCRE2_ERROR_JIT_STACKLIMIT
-               ? match(code, text, from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT)
-               : rc;
-  }
-  size_t begin() const { return pcre2_get_ovector_pointer(data)[0]; }
-  size_t end() const { return pcre2_get_ovector_pointer(data)[1]; }
-
-private:
-  int match(const void *code, std::string_view text, size_t from, uint32_t options) {
-    return pcre2_match(static_cast<const pcre2_code *>(code),
-                       reinterpret_cast<PCRE2_SPTR>(text.data()), text.size(), from, options, data,
-                       context);
-  }
-
-  pcre2_match_data *data;
-  pcre2_match_context *context;
-};
-} // namespace
-
 Status RegexSplitter::splitValid(std::string_view text, std::vector<uint32_t> &ends) const {
-  Matcher matcher;
-  if (!matcher.ok())
-    return {StatusCode::ResourceExhausted, "no memory to match the pre-tokenizer's patterns"};
+  RegexMatcher matcher(RegexMatcher::Patterns::OwnLinear);
+  LLMC_RETURN_IF_ERROR(matcher.ready());
 
   ends.assign(1, static_cast<uint32_t>(text.size()));
   std::vector<uint32_t> pieces;
@@ -142,13 +48,12 @@ Status RegexSplitter::splitValid(std::string_view text, std::vector<uint32_t> &e
     for (uint32_t pieceEnd : pieces) {
       std::string_view piece = text.substr(base, pieceEnd - base);
       for (size_t at = 0; at < piece.size();) { // no pattern matches the empty text
-        int rc = matcher.find(step.code.get(), piece, at);
-        if (rc == PCRE2_ERROR_NOMATCH) {
+        bool found = false;
+        LLMC_RETURN_IF_ERROR(matcher.find(step.regex, piece, at, found));
+        if (!found) {
           ends.push_back(pieceEnd);
           break;
         }
-        if (rc < 0)
-          return pcreError("pre-tokenizer", rc);
         size_t begin = base + matcher.begin(), end = base + matcher.end();
         if (matcher.begin() > at)
           ends.push_back(static_cast<uint32_t>(begin));
@@ -170,34 +75,12 @@ Status RegexSplitter::split(std::string_view text, std::vector<uint32_t> &ends) 
   ends.clear();
   if (text.empty())
     return {};
-  size_t valid = validUtf8Prefix(text);
-  if (valid == text.size())
-    return splitValid(text, ends);
-
-  // Cut a repaired copy, and carry the cuts over.
-  std::string repaired(text.substr(0, valid));
-  std::vector<size_t> replaced; // where `repaired` holds U+FFFD for one byte
-  for (size_t at = valid; at < text.size();) {
-    Utf8Unit unit = firstUtf8Unit(text.substr(at));
-    if (unit.kind == Utf8Kind::Character) {
-      repaired.append(text.substr(at, unit.size));
-      at += unit.size;
-      continue;
-    }
-    at += unit.size;
-    for (size_t i = 0; i < unit.size; ++i) {
-      replaced.push_back(repaired.size());
-      repaired.append(kReplacementCharacter);
-    }
-  }
-  if (repaired.size() >= UINT32_MAX)
+  // A broken text is cut as a repaired copy, and the cuts are carried over.
+  RepairedText repaired(text);
+  if (repaired.text().size() >= UINT32_MAX)
     return outOfRange("a text of 4 GiB or more cannot be tokenized in one piece");
-  LLMC_RETURN_IF_ERROR(splitValid(repaired, ends));
-  size_t seen = 0, surplus = 0;
-  for (uint32_t &end : ends) {
-    for (; seen < replaced.size() && replaced[seen] < end; ++seen)
-      surplus += kReplacementCharacter.size() - 1;
-    end -= static_cast<uint32_t>(surplus);
-  }
+  LLMC_RETURN_IF_ERROR(splitValid(repaired.text(), ends));
+  for (uint32_t &end : ends)
+    end = repaired.place(end);
   return {};
 }

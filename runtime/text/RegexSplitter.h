@@ -5,9 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Runs the steps of a pre-tokenizer with PCRE2. Patterns are compiled once, to
-// machine code where PCRE2 can. A text that is no valid UTF-8 is cut as if each
-// byte that belongs to no character were U+FFFD; the bytes themselves stay.
+// Runs the steps of a named pre-tokenizer. A text that is no valid UTF-8 is cut as
+// if each byte that belongs to no character were U+FFFD; the bytes themselves stay.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +15,7 @@
 
 #include "runtime/base/Status.h"
 #include "runtime/text/PreTokenizer.h"
+#include "runtime/text/Regex.h"
 
 #include <cstdint>
 #include <vector>
@@ -32,7 +32,7 @@ public:
 
 private:
   struct Step {
-    std::shared_ptr<void> code; ///< pcre2_code, compiled
+    Regex regex;
     bool groupsOfThree;
   };
   Status splitValid(std::string_view text, std::vector<uint32_t> &ends) const;

@@ -13,9 +13,9 @@ using namespace llmc::rt;
 
 Status StreamDecoder::push(int32_t id, std::string &out) {
   size_t start = pending.size();
-  LLMC_RETURN_IF_ERROR(tokenizer.appendPiece(id, special, pending));
-  if (dropSpace && pending.size() > start) {
-    dropSpace = false;
+  LLMC_RETURN_IF_ERROR(tokenizer.appendPiece(id, special, pending, state));
+  while (state.dropSpaces && pending.size() > start) {
+    state.dropSpaces = pending[start] == ' ' ? state.dropSpaces - 1 : 0;
     if (pending[start] == ' ')
       pending.erase(start, 1);
   }

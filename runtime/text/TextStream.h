@@ -33,7 +33,7 @@ class StreamDecoder {
 public:
   explicit StreamDecoder(const Tokenizer &tokenizer, StreamOptions options = {})
       : tokenizer(tokenizer), special(options.special),
-        dropSpace(tokenizer.addsSpacePrefix() && !options.continues) {}
+        state(tokenizer.startDecoding(options.continues)) {}
 
   /// Appends to `out` the characters that are complete with this token.
   Status push(int32_t id, std::string &out);
@@ -44,7 +44,7 @@ public:
 private:
   const Tokenizer &tokenizer;
   bool special;
-  bool dropSpace;      ///< the next byte, if a space, is the one that encoding added
+  DecodeState state;
   std::string pending; ///< the beginning of a character
 };
 

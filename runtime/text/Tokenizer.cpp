@@ -19,12 +19,27 @@ struct Tokenizer::Scratch {
   Merger merger;
   std::string stored; ///< the word or text as the vocabulary stores it
   std::vector<uint32_t> wordEnds;
+  std::vector<AddedTokens::Piece> pieces;
+
+  /// The token that two symbols of `stored` make.
+  int32_t joined(const Vocabulary &vocabulary, const Merger::Symbol &left,
+                 const Merger::Symbol &right) const {
+    return vocabulary.findPlain(
+        std::string_view(stored).substr(left.begin, left.size + right.size));
+  }
 };
 
 StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::create(const fb::Tokenizer *table) {
   std::unique_ptr<Tokenizer> tokenizer(new Tokenizer);
   LLMC_ASSIGN_OR_RETURN(tokenizer->vocabulary, Vocabulary::create(table));
   const Vocabulary &vocabulary = tokenizer->vocabulary;
+  if (table->pipeline()) {
+    LLMC_ASSIGN_OR_RETURN(tokenizer->rules, Rules::create(vocabulary));
+    auto prefix = tokenizer->rules->prefix(), suffix = tokenizer->rules->suffix();
+    tokenizer->before.assign(prefix.begin(), prefix.end());
+    tokenizer->after.assign(suffix.begin(), suffix.end());
+    return tokenizer;
+  }
   if (vocabulary.isBpe()) {
     std::string_view name = table->pre() ? table->pre()->string_view() : "default";
     const PreTokenizer *pre = findPreTokenizer(name);
@@ -32,14 +47,15 @@ StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::create(const fb::Tokenizer *tabl
       return unsupported(unknownPreTokenizerMessage(name));
     LLMC_ASSIGN_OR_RETURN(tokenizer->splitter, RegexSplitter::create(pre->steps));
   }
-  for (int32_t id = 0; id < vocabulary.size(); ++id)
-    tokenizer->longestToken =
-        std::max(tokenizer->longestToken, static_cast<uint32_t>(vocabulary.storedText(id).size()));
   tokenizer->addedTokens = AddedTokens(vocabulary);
   // Some models name a control token as their unknown token; text never makes one.
   int32_t unknown = table->unk();
   if (unknown != kNoToken && vocabulary.type(unknown) != fb::TokenType::Control)
     tokenizer->unknown = unknown;
+  if (table->add_bos() && table->bos() != kNoToken)
+    tokenizer->before.push_back(table->bos());
+  if (table->add_eos() && table->eos() != kNoToken)
+    tokenizer->after.push_back(table->eos());
   return tokenizer;
 }
 
@@ -49,14 +65,14 @@ StatusOr<std::unique_ptr<Tokenizer>> Tokenizer::create(const fb::Tokenizer *tabl
 
 Status Tokenizer::encode(std::string_view text, EncodeOptions options,
                          std::vector<int32_t> &ids) const {
-  Range all{0, text.size()};
+  TrustedRange all{0, text.size()};
   return encodeRanges(text, {&all, options.parseSpecial ? 1u : 0u}, options.addSpecial, ids);
 }
 
 Status Tokenizer::encodeSpans(std::span<const TextSpan> spans, bool addSpecial,
                               std::vector<int32_t> &ids) const {
   std::string text;
-  std::vector<Range> trusted;
+  std::vector<TrustedRange> trusted;
   for (const TextSpan &span : spans) {
     size_t begin = text.size();
     text += span.text;
@@ -70,41 +86,38 @@ Status Tokenizer::encodeSpans(std::span<const TextSpan> spans, bool addSpecial,
   return encodeRanges(text, trusted, addSpecial, ids);
 }
 
-Status Tokenizer::encodeRanges(std::string_view text, std::span<const Range> trusted,
+Status Tokenizer::encodeRanges(std::string_view text, std::span<const TrustedRange> trusted,
                                bool addSpecial, std::vector<int32_t> &ids) const {
   if (text.size() > INT32_MAX)
     return outOfRange("a text of 2 GiB or more cannot be tokenized in one piece");
   const size_t first = ids.size();
-  Scratch scratch;
-  size_t plain = 0; // where text that is not yet encoded begins
-  for (size_t at = 0; at < text.size();) {
-    while (!trusted.empty() && trusted.front().end <= at)
-      trusted = trusted.subspan(1);
-    size_t trustedBytes =
-        !trusted.empty() && trusted.front().begin <= at ? trusted.front().end - at : 0;
-    int32_t id = addedTokens.longestAt(vocabulary, text.substr(at), trustedBytes);
-    if (id == kNoToken) {
-      ++at;
-      continue;
-    }
-    LLMC_RETURN_IF_ERROR(encodePlain(text.substr(plain, at - plain), scratch, ids));
-    ids.push_back(id);
-    at += vocabulary.storedText(id).size();
-    plain = at;
-  }
-  LLMC_RETURN_IF_ERROR(encodePlain(text.substr(plain), scratch, ids));
+  LLMC_RETURN_IF_ERROR(rules ? rules->encode(text, trusted, ids) : encodeText(text, trusted, ids));
+  if (!addSpecial)
+    return {};
+  // A text that begins with BOS does not get a second one.
+  auto begin = ids.begin() + static_cast<ptrdiff_t>(first);
+  if (!before.empty() && (begin == ids.end() || *begin != before[0]))
+    ids.insert(begin, before.begin(), before.end());
+  ids.insert(ids.end(), after.begin(), after.end());
+  return {};
+}
 
-  if (addSpecial && addsBos() && (ids.size() == first || ids[first] != bos()))
-    ids.insert(ids.begin() + first, bos());
-  if (addSpecial && vocabulary.table().add_eos() && eos() != kNoToken)
-    ids.push_back(eos());
+Status Tokenizer::encodeText(std::string_view text, std::span<const TrustedRange> trusted,
+                             std::vector<int32_t> &ids) const {
+  Scratch scratch;
+  addedTokens.cut(text, trusted, scratch.pieces);
+  for (const AddedTokens::Piece &piece : scratch.pieces) {
+    if (piece.id != kNoToken)
+      ids.push_back(piece.id);
+    else
+      LLMC_RETURN_IF_ERROR(
+          encodePlain(text.substr(piece.begin, piece.end - piece.begin), scratch, ids));
+  }
   return {};
 }
 
 Status Tokenizer::encodePlain(std::string_view text, Scratch &scratch,
                               std::vector<int32_t> &ids) const {
-  if (text.empty())
-    return {};
   return vocabulary.isBpe() ? encodeBpe(text, scratch, ids) : encodeSpm(text, scratch, ids);
 }
 
@@ -131,12 +144,14 @@ Status Tokenizer::encodeBpe(std::string_view text, Scratch &scratch,
       at += size;
     }
     scratch.merger.run(
-        vocabulary, scratch.stored,
         [&](const Merger::Symbol &left, const Merger::Symbol &right) -> std::optional<uint32_t> {
           uint32_t rank = left.id == kNoToken || right.id == kNoToken
                               ? HashIndex::kNone
                               : vocabulary.mergeRank(left.id, right.id);
           return rank == HashIndex::kNone ? std::nullopt : std::optional(rank);
+        },
+        [&](const auto &left, const auto &right) {
+          return scratch.joined(vocabulary, left, right);
         });
     emit(scratch, ids);
   }
@@ -172,14 +187,14 @@ Status Tokenizer::encodeSpm(std::string_view text, Scratch &scratch,
     at += size;
   }
   scratch.merger.run(
-      vocabulary, stored,
       [&](const Merger::Symbol &left, const Merger::Symbol &right) -> std::optional<uint32_t> {
         uint32_t size = left.size + right.size;
-        if (size > longestToken)
+        if (size > vocabulary.longest())
           return std::nullopt;
         int32_t id = vocabulary.findPlain(std::string_view(stored).substr(left.begin, size));
         return id == kNoToken ? std::nullopt : std::optional(priorityOfScore(vocabulary.score(id)));
-      });
+      },
+      [&](const auto &left, const auto &right) { return scratch.joined(vocabulary, left, right); });
   emit(scratch, ids);
   return {};
 }
@@ -215,12 +230,22 @@ void Tokenizer::emit(const Scratch &scratch, std::vector<int32_t> &ids) const {
 // Decoding
 //===----------------------------------------------------------------------===//
 
-Status Tokenizer::appendPiece(int32_t id, bool special, std::string &out) const {
+DecodeState Tokenizer::startDecoding(bool continues) const {
+  DecodeState state;
+  state.first = !continues;
+  if (!continues)
+    state.dropSpaces = rules ? rules->leadingSpaces() : addsSpacePrefix();
+  return state;
+}
+
+Status Tokenizer::appendPiece(int32_t id, bool special, std::string &out,
+                              DecodeState &state) const {
   if (!contains(id))
     return outOfRange("token id " + std::to_string(id) + " is outside the vocabulary of " +
                       std::to_string(vocabularySize()) + " tokens");
-  if (special || !vocabulary.isControl(id))
-    vocabulary.appendText(id, out);
+  if (!special && vocabulary.isControl(id))
+    return {};
+  rules ? rules->decode(id, state, out) : vocabulary.appendText(id, out);
   return {};
 }
 

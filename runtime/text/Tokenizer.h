@@ -15,6 +15,8 @@
 //      (if add_space_prefix) and writes spaces as U+2581.
 //   3. Characters are merged to tokens (Merger.h).
 //
+// The rules of a tokenizer.json take the place of all three (Rules.h).
+//
 // Every byte of a text survives, be it valid UTF-8 or not, as long as the
 // vocabulary has tokens for single bytes. A character without a token becomes the
 // unknown token, and nothing where there is none, as in the models' own tokenizers.
@@ -28,6 +30,7 @@
 
 #include "runtime/text/AddedTokens.h"
 #include "runtime/text/RegexSplitter.h"
+#include "runtime/text/Rules.h"
 #include "runtime/text/Vocabulary.h"
 
 namespace llmc::rt {
@@ -60,10 +63,18 @@ public:
   Status encodeSpans(std::span<const TextSpan> spans, bool addSpecial,
                      std::vector<int32_t> &ids) const;
 
-  /// Appends the bytes that token `id` stands for: control tokens have none unless
-  /// `special`. They need not be whole characters. An id outside the vocabulary is
-  /// an error.
-  Status appendPiece(int32_t id, bool special, std::string &out) const;
+  /// Appends the bytes that token `id` stands for behind the tokens that `state` has seen:
+  /// control tokens have none unless `special`. They need not be whole characters. An id
+  /// outside the vocabulary is an error.
+  Status appendPiece(int32_t id, bool special, std::string &out, DecodeState &state) const;
+  /// The same for a token inside a text.
+  Status appendPiece(int32_t id, bool special, std::string &out) const {
+    DecodeState inside{.first = false};
+    return appendPiece(id, special, out, inside);
+  }
+
+  /// How decoding begins. A text that goes on after a prompt keeps its leading spaces.
+  DecodeState startDecoding(bool continues) const;
 
   /// Appends the text of `ids`: the pieces, less the space that encoding put in
   /// front, with U+FFFD for bytes that make no character.
@@ -78,10 +89,14 @@ public:
 
   int32_t bos() const { return vocabulary.table().bos(); }
   int32_t eos() const { return vocabulary.table().eos(); }
-  bool addsBos() const { return vocabulary.table().add_bos() && bos() != kNoToken; }
+  int32_t unk() const { return vocabulary.table().unk(); }
+  /// The tokens in front of a text and behind it where special tokens are wanted.
+  std::span<const int32_t> prefix() const { return before; }
+  std::span<const int32_t> suffix() const { return after; }
+  bool addsBos() const { return !before.empty() && before[0] == bos(); }
   /// Whether texts get a leading space when encoded, which decoding takes away.
   bool addsSpacePrefix() const {
-    return !vocabulary.isBpe() && vocabulary.table().add_space_prefix();
+    return !rules && !vocabulary.isBpe() && vocabulary.table().add_space_prefix();
   }
   /// Whether generation stops at `id`.
   bool isEnd(int32_t id) const;
@@ -89,14 +104,13 @@ public:
   int32_t byteToken(uint8_t byte) const { return vocabulary.byteToken(byte); }
 
 private:
-  struct Range {
-    size_t begin, end;
-  };
   struct Scratch;
 
   Tokenizer() = default;
-  Status encodeRanges(std::string_view text, std::span<const Range> trusted, bool addSpecial,
+  Status encodeRanges(std::string_view text, std::span<const TrustedRange> trusted, bool addSpecial,
                       std::vector<int32_t> &ids) const;
+  Status encodeText(std::string_view text, std::span<const TrustedRange> trusted,
+                    std::vector<int32_t> &ids) const;
   Status encodePlain(std::string_view text, Scratch &scratch, std::vector<int32_t> &ids) const;
   Status encodeBpe(std::string_view text, Scratch &scratch, std::vector<int32_t> &ids) const;
   Status encodeSpm(std::string_view text, Scratch &scratch, std::vector<int32_t> &ids) const;
@@ -105,8 +119,9 @@ private:
   Vocabulary vocabulary;
   AddedTokens addedTokens;
   RegexSplitter splitter;
-  uint32_t longestToken = 0;  ///< bytes of the longest stored text
-  int32_t unknown = kNoToken; ///< what a character without a token becomes
+  std::unique_ptr<Rules> rules; ///< of a tokenizer.json; then the following are not used
+  int32_t unknown = kNoToken;   ///< what a character without a token becomes
+  std::vector<int32_t> before, after;
 };
 
 } // namespace llmc::rt

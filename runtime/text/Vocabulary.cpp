@@ -9,6 +9,7 @@
 
 #include "runtime/text/Utf8.h"
 
+#include <algorithm>
 #include <cmath>
 
 using namespace llmc;
@@ -54,8 +55,7 @@ void Vocabulary::appendByteLevel(std::string_view bytes, std::string &out) {
   }
 }
 
-/// The inverse. False, with `out` as it was, if `text` is not in the alphabet.
-static bool appendFromByteLevel(std::string_view text, std::string &out) {
+bool Vocabulary::appendFromByteLevel(std::string_view text, std::string &out) {
   size_t start = out.size();
   for (size_t at = 0; at < text.size();) {
     uint32_t codePoint = static_cast<uint8_t>(text[at++]);
@@ -103,9 +103,11 @@ Status Vocabulary::bind() {
   texts = reinterpret_cast<const char *>(source->text()->data());
   offsets = source->offsets()->data();
   count = static_cast<int32_t>(source->offsets()->size() - 1);
-  for (int32_t id = 0; id < count; ++id)
+  for (int32_t id = 0; id < count; ++id) {
     if (offsets[id] > offsets[id + 1])
       return damaged("offsets of token " + std::to_string(id) + " are out of order");
+    longestText = std::max(longestText, offsets[id + 1] - offsets[id]);
+  }
   if (offsets[count] > source->text()->size())
     return damaged("token texts reach beyond their table");
 
@@ -125,6 +127,15 @@ Status Vocabulary::bind() {
     for (int32_t id = 0; id < count; ++id)
       if (std::isnan(scores[id]))
         return damaged("token " + std::to_string(id) + " has no number as its score");
+  }
+  if (const fb::TextPipeline *pipeline = source->pipeline()) {
+    if (source->kind() == fb::TokenizerKind::Spm)
+      return damaged("rules that its kind does not have");
+    if (source->kind() == fb::TokenizerKind::Unigram &&
+        (!pipeline->log_probs() || !hasRow(pipeline->log_probs())))
+      return damaged("log probabilities are not one per token");
+  } else if (source->kind() > fb::TokenizerKind::Spm) {
+    return damaged("no rules");
   }
   if (source->merges())
     merges = {source->merges()->data(), source->merges()->size()};
@@ -190,7 +201,7 @@ void Vocabulary::findByteTokens() {
   for (int value = 0; value < 256; ++value) {
     char byte = static_cast<char>(value);
     std::string stored;
-    if (isBpe()) {
+    if (isByteLevel()) {
       appendByteLevel({&byte, 1}, stored);
       byteTokens[value] = findPlain(stored);
       continue;
@@ -225,8 +236,7 @@ uint32_t Vocabulary::mergeRank(int32_t left, int32_t right) const {
   return mergeIndex.find(mixHash(pair), [&](uint32_t rank) { return merges[rank] == pair; });
 }
 
-/// The value of "<0x0A>", or -1.
-static int parseByteText(std::string_view text) {
+int Vocabulary::parseByteText(std::string_view text) {
   auto digit = [](char c) {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'A' && c <= 'F' ? c - 'A' + 10

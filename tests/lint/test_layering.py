@@ -31,6 +31,7 @@ MAY_INCLUDE = {
     "frontends/common": IR,
     "frontends/onnx": [*WEIGHTS, "frontends/common"],
     "frontends/gguf": [*WEIGHTS, "frontends/common"],
+    "frontends/tokenizer": [*IR, "frontends/common"],
     "passes/fuse": IR,
     "passes/kv": IR,
     "passes/schedule": WEIGHTS,

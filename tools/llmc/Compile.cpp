@@ -40,6 +40,8 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
       ->add_option("--context", options.context,
                    "Positions a sequence may have (default: as trained)")
       ->check(CLI::PositiveNumber);
+  command->add_option("--tokenizer", options.tokenizer,
+                      "Use the tokenizer.json and chat template in this folder");
   command->add_option("--pre", options.preTokenizer,
                       "Use this pre-tokenizer instead of the file's");
   std::vector<std::string> phases;
