@@ -14,33 +14,26 @@
 namespace llmc::ptx {
 
 namespace {
+/// x as f32, rounded to odd, so that a rounding to 16 bits afterwards is the only one.
+float oddFloat(double x) {
+  float f = float(x);
+  uint32_t u = asBits(f);
+  bool outward = std::fabs(double(f)) > std::fabs(x);
+  uint32_t odd = (outward ? u - 1 : u) | 1;
+  return asFloat(double(f) != x && x == x ? odd : u);
+}
+
 struct F16 {
   static constexpr uint16_t infinity = 0x7c00, one = 0x3c00;
   static float load(uint16_t h) { return halfToFloat(h); }
   static uint16_t store(float x) { return floatToHalf(x); }
-  // The double nearest to the exact sum, then one rounding: right unless the double is midway and
-  // inexact, which rounding to odd avoids.
-  static uint16_t store(double x) {
-    uint16_t h = std::bit_cast<uint16_t>(_Float16(x));
-    return x != x ? 0x7fff : h;
-  }
+  static uint16_t store(double x) { return floatToHalf(oddFloat(x)); }
 };
 struct BF16 {
   static constexpr uint16_t infinity = 0x7f80, one = 0x3f80;
   static float load(uint16_t h) { return bf16ToFloat(h); }
   static uint16_t store(float x) { return floatToBF16(x); }
-  static uint16_t store(double x) {
-    // To f32 with rounding to odd, so that the second rounding is the only one.
-    float f = float(x);
-    if (double(f) != x && std::isfinite(f)) {
-      uint32_t u = asBits(f);
-      bool outward = std::fabs(double(f)) > std::fabs(x);
-      f = asFloat((outward ? u - 1 : u) | 1);
-    } else if (std::isinf(f) && std::isfinite(x)) {
-      f = asFloat(0x7f7fffffu | (x < 0 ? 0x80000000u : 0));
-    }
-    return floatToBF16(f);
-  }
+  static uint16_t store(double x) { return floatToBF16(oddFloat(x)); }
 };
 
 template <class H> uint16_t flushHalf(uint16_t h) { return h & H::infinity ? h : h & 0x8000; }

@@ -236,13 +236,20 @@ void Machine::finish(Cta &cta) {
   if (config->programmatic && !waited)
     fail(ErrorKind::Dependency, nullptr, -1,
          "a block ends without griddepcontrol.wait: later kernels may overlap earlier ones");
+  if (!options.checkRaces)
+    return;
   for (auto &w : cta.warps)
-    for (unsigned lane = 0; lane < 32; ++lane)
-      if (options.checkRaces && (!w->open[lane].copies.empty() || !w->committed[lane].empty())) {
-        w->pc = program->code.size() - 1;
-        fail(ErrorKind::NotWaited, w.get(), lane,
+    for (unsigned lane = 0; lane < 32; ++lane) {
+      bool pending = !w->open[lane].copies.empty();
+      for (const CopyGroup &group : w->committed[lane])
+        pending |= !group.copies.empty();
+      if (pending) {
+        w->pc = uint32_t(program->code.size() - 1);
+        fail(ErrorKind::NotWaited, w.get(), int(lane),
              "the thread ends with copies it has not waited for");
+        return;
       }
+    }
 }
 
 Error Machine::launch(Program &p, const LaunchConfig &c) {

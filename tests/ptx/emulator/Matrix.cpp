@@ -30,7 +30,7 @@ constexpr unsigned maxK = 64;
 enum Kind { KindF16, KindBF16, KindTF32, KindS8, KindU8, KindE4M3, KindE5M2 };
 unsigned perRegister(unsigned kind) { return kind <= KindBF16 ? 2 : kind == KindTF32 ? 1 : 4; }
 
-float value(unsigned kind, uint32_t bits, unsigned k) {
+template <unsigned kind> float value(uint32_t bits, unsigned k) {
   switch (kind) {
   case KindF16:
     return halfToFloat(uint16_t(bits >> 16 * k));
@@ -49,6 +49,20 @@ float value(unsigned kind, uint32_t bits, unsigned k) {
   }
 }
 
+/// All values of a fragment's register, lane by lane.
+template <unsigned kind> void expand(const uint32_t *bits, float *out) {
+  constexpr unsigned P = kind <= KindBF16 ? 2 : kind == KindTF32 ? 1 : 4;
+  for (unsigned l = 0; l < 32; ++l)
+    for (unsigned p = 0; p < P; ++p)
+      out[l * P + p] = value<kind>(bits[l], p);
+}
+void expand(unsigned kind, const uint32_t *bits, float *out) {
+  static constexpr void (*table[])(const uint32_t *, float *) = {
+      expand<KindF16>, expand<KindBF16>, expand<KindTF32>, expand<KindS8>,
+      expand<KindU8>,  expand<KindE4M3>, expand<KindE5M2>};
+  table[kind](bits, out);
+}
+
 // vec: slots of A, B, C; vec2: of D. imm: K; sub: kinds of A and B, f16 accumulator, saturation.
 void mma(Warp &w, const Inst &i, uint32_t mask) {
   if (!aligned(w, mask))
@@ -61,19 +75,27 @@ void mma(Warp &w, const Inst &i, uint32_t mask) {
   bool half = i.sub & 256, saturates = i.sub & 512, integer = kindA == KindS8 || kindA == KindU8;
   unsigned P = perRegister(kindA), registersA = K / P / 2, registersB = K / P / 4;
   const uint32_t *slots = w.program->pool.data() + i.vec;
-  // B with a column's values one after the other.
-  float A[16][maxK], B[8][maxK];
+  float A[16][maxK], B[maxK][8], values[128];
   for (unsigned r = 0; r < registersA; ++r) {
-    const uint32_t *a = reg<uint32_t>(w, slots[r]);
+    expand(kindA, reg<uint32_t>(w, slots[r]), values);
     for (unsigned l = 0; l < 32; ++l)
       for (unsigned p = 0; p < P; ++p)
-        A[l / 4 + 8 * (r % 2)][P * (l % 4) + 4 * P * (r / 2) + p] = value(kindA, a[l], p);
+        A[l / 4 + 8 * (r % 2)][P * (l % 4) + 4 * P * (r / 2) + p] = values[l * P + p];
   }
   for (unsigned r = 0; r < registersB; ++r) {
-    const uint32_t *b = reg<uint32_t>(w, slots[registersA + r]);
+    expand(kindB, reg<uint32_t>(w, slots[registersA + r]), values);
     for (unsigned l = 0; l < 32; ++l)
       for (unsigned p = 0; p < P; ++p)
-        B[l / 4][P * (l % 4) + 4 * P * r + p] = value(kindB, b[l], p);
+        B[P * (l % 4) + 4 * P * r + p][l / 4] = values[l * P + p];
+  }
+  // Products are exact as doubles, and so are sums of bytes' products.
+  double sums[16][8];
+  for (unsigned row = 0; row < 16; ++row) {
+    double sum[8] = {};
+    for (unsigned k = 0; k < K; ++k)
+      for (unsigned column = 0; column < 8; ++column)
+        sum[column] += double(A[row][k]) * double(B[k][column]);
+    memcpy(sums[row], sum, sizeof sum);
   }
   const uint32_t *slotsC = slots + registersA + registersB;
   const uint32_t *slotsD = w.program->pool.data() + i.vec2;
@@ -81,10 +103,7 @@ void mma(Warp &w, const Inst &i, uint32_t mask) {
   for (unsigned l = 0; l < 32; ++l) {
     for (unsigned e = 0; e < 4; ++e) {
       unsigned row = l / 4 + 8 * (e / 2), column = 2 * (l % 4) + e % 2;
-      // Products are exact as doubles, and so are sums of bytes' products.
-      double sum = 0;
-      for (unsigned k = 0; k < K; ++k)
-        sum += double(A[row][k]) * B[column][k];
+      double sum = sums[row][column];
       if (integer) {
         int64_t s = int64_t(sum) + reg<int32_t>(w, slotsC[e])[l];
         if (saturates)
