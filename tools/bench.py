@@ -159,9 +159,14 @@ def measure_drafts(programs, name, repeat):
     return rows
 
 
+def fewer_repeats(args):
+    """Of what takes long, or is many."""
+    return max(1, (args.repeat * 3 + 4) // 5)
+
+
 def collect(args):
     results = {}
-    fewer = max(1, (args.repeat * 3 + 4) // 5)
+    fewer = fewer_repeats(args)
     with tempfile.TemporaryDirectory() as folder:
         programs = Programs(args, pathlib.Path(folder))
         for title, name in MODELS:
@@ -287,8 +292,9 @@ def report(args, results):
         "# Benchmarks",
         "",
         "Written by `bash tools/bench.sh`: llmc and llama.cpp run in turn, on the same file and machine.",
-        f"Figures are medians of {args.repeat} runs or more than half as many, with the least and the greatest",
-        "value in brackets; for a ratio, of the ratios of runs that followed each other.",
+        f"Figures are medians of {args.repeat} runs (over length, and of threads, steps and drafts:",
+        f"{fewer_repeats(args)}), with the least and the greatest value in brackets; for a ratio, of the ratios",
+        "of runs that followed each other.",
         "",
         f"- CPU: {cpu_name()}, {os.cpu_count()} cores seen",
         f"- code: {results[title]['speed']['llmc'][0]['variant']}",
@@ -368,7 +374,9 @@ def main():
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("-o", "--output", type=pathlib.Path, default=ROOT / "docs/benchmarks.md")
     args = parser.parse_args()
+    start = time.monotonic()
     results = collect(args)
+    print(f"bench: measured for {time.monotonic() - start:.0f} s", file=sys.stderr)
     folder = args.output.parent / "plots"
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in plots(results).items():

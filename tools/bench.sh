@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Measures llmc against llama.cpp on the same files and this machine, in turn, and writes docs/benchmarks.md.
+# Measures llmc against llama.cpp on the same files and this machine, in turn, and writes docs/benchmarks.md
+# and docs/plots/. Takes some minutes, which nothing else should share.
 # Needs a finished build (tools/quickstart.sh makes one). Arguments go to tools/bench.py; see its --help.
 set -euo pipefail
 cd "$(dirname "$0")/.."

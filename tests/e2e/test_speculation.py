@@ -95,6 +95,18 @@ class Speculation(TestCase):
                     # Most of what is verified is right.
                     self.assertGreater(drafts["accepted"], 0.7 * drafts["proposed"])
 
+    def test_useless_drafts(self):
+        """Where the text does not repeat itself, steps stay plain: a drafted token costs less than a
+        tenth of a step, so that wasting a third of a token per step would cost 3 %."""
+        count = 200
+        for seed in (1, 2):
+            result = succeed(LLMC_RUN, self.artifact, "-p", "The history of the city begins", "-n",
+                             count, "--ignore-end", "--temp", "1", "--seed", seed, "--draft",
+                             "ngram", "--json").json
+            drafts = result["drafts"]
+            self.assertEqual(drafts["steps"] + drafts["accepted"], count - 1)
+            self.assertLess(drafts["proposed"] - drafts["accepted"], drafts["steps"] / 3)
+
     def test_end_token_in_a_draft(self):
         """The model ends at the same place; nothing that follows leaks."""
         command = (LLMC_RUN, self.artifact, "--chat", "-p", "Say yes, then say yes again.",
