@@ -85,12 +85,12 @@ StatusOr<BenchResult> llmc::rt::runBench(Session &session, const BenchOptions &o
     session.reset();
     auto start = Clock::now();
     LLMC_RETURN_IF_ERROR(session.prefill(prompt));
-    int32_t token = greedyToken(session.logits());
+    int32_t token = greedyToken(session.tokenLogits());
     const double prefillSeconds = secondsSince(start);
     start = Clock::now();
     for (uint32_t i = 0; i < options.newTokens; ++i) {
       LLMC_RETURN_IF_ERROR(session.decode(token));
-      token = greedyToken(session.logits());
+      token = greedyToken(session.tokenLogits());
     }
     const double decodeSeconds = secondsSince(start);
     if (run == 0)

@@ -47,19 +47,29 @@ float llmc::rt::greatest(std::span<const float> x) {
   return *std::max_element(best, best + lanes);
 }
 
-int32_t llmc::rt::greedyToken(std::span<const float> logits) {
+float llmc::rt::greatest(const LogitRow &logits) {
+  const size_t known = logits.maxima.size() * LLMC_LOGIT_BLOCK;
+  return std::max(greatest(logits.maxima), greatest(logits.values.subspan(known)));
+}
+
+int32_t llmc::rt::greedyToken(const LogitRow &logits) {
+  // The first of the greatest: the first maximum that has it, then the first in its block.
   const float best = greatest(logits);
-  constexpr size_t block = 64;
-  size_t first = 0;
-  for (; first + block < logits.size(); first += block) {
+  const auto firstOf = [best](std::span<const float> x) {
+    size_t first = 0;
     bool here = false;
-    for (size_t i = 0; i < block; ++i)
-      here |= logits[first + i] == best;
-    if (here)
-      break;
-  }
-  const auto found = std::find(logits.begin() + first, logits.end(), best);
-  return found == logits.end() ? 0 : static_cast<int32_t>(found - logits.begin());
+    forBlocks(x.size(), [&](size_t begin, size_t count) {
+      if (here)
+        return;
+      for (size_t i = 0; i < count; ++i)
+        here |= x[begin + i] == best;
+      first = begin;
+    });
+    return size_t(std::find(x.begin() + first, x.end(), best) - x.begin());
+  };
+  const size_t start = firstOf(logits.maxima) * LLMC_LOGIT_BLOCK;
+  const size_t found = start + firstOf(logits.values.subspan(start));
+  return found == logits.values.size() ? 0 : static_cast<int32_t>(found);
 }
 
 double llmc::rt::exponentialSum(std::span<const float> x, float shift) {

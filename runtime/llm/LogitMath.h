@@ -14,8 +14,11 @@
 #ifndef LLMC_RUNTIME_LLM_LOGITMATH_H
 #define LLMC_RUNTIME_LLM_LOGITMATH_H
 
+#include "llmc/kernel_abi.h"
+
 #include <algorithm>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -51,8 +54,46 @@ template <typename Visit> void forBlocks(size_t size, Visit visit) {
 /// The greatest value; -infinity if there is none (all are not numbers).
 float greatest(std::span<const float> x);
 
+/// One position's logits with the greatest of each block of LLMC_LOGIT_BLOCK, which the kernels
+/// that make the logits know: who looks for the greatest reads a sixteenth of them.
+struct LogitRow {
+  std::span<const float> values;
+  std::span<const float> maxima; ///< of the whole blocks; or empty
+  template <std::convertible_to<std::span<const float>> Values>
+  LogitRow(const Values &values, std::span<const float> maxima = {})
+      : values(values), maxima(maxima) {}
+};
+
+/// The greatest logit; -infinity if there is none.
+float greatest(const LogitRow &logits);
+
 /// The index of the greatest value, the lowest of equals; 0 if there is none.
-int32_t greedyToken(std::span<const float> logits);
+int32_t greedyToken(const LogitRow &logits);
+
+/// Calls `visit(first, count)` for consecutive blocks, in order, in which some logit is at least
+/// `least()`, and perhaps for others.
+template <typename Least, typename Visit>
+void forLikelyBlocks(const LogitRow &logits, Least least, Visit visit) {
+  constexpr size_t group = 64 / LLMC_LOGIT_BLOCK; // maxima that are looked at together
+  const size_t groups = logits.maxima.size() / group;
+  for (size_t i = 0; i < groups; ++i) {
+    const float bar = least();
+    bool any = false;
+    for (size_t j = 0; j < group; ++j)
+      any |= logits.maxima[i * group + j] >= bar;
+    if (any)
+      visit(i * 64, size_t(64));
+  }
+  const size_t done = groups * 64;
+  forBlocks(logits.values.size() - done, [&](size_t first, size_t count) {
+    const float bar = least();
+    bool any = false;
+    for (size_t i = 0; i < count; ++i)
+      any |= logits.values[done + first + i] >= bar;
+    if (any)
+      visit(done + first, count);
+  });
+}
 
 /// The sum of exp(x[i] - shift), where shift is at least the greatest.
 double exponentialSum(std::span<const float> x, float shift);

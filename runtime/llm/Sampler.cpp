@@ -70,12 +70,12 @@ Sampler::Sampler(const SamplerOptions &options, uint32_t vocabSize)
   }
 }
 
-int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> history) {
-  logits = penalize(logits, history);
+int32_t Sampler::sample(const LogitRow &given, std::span<const int32_t> history) {
+  const LogitRow logits = penalize(given, history);
   if (options.temperature == 0)
     return greedyToken(logits);
   const float best = greatest(logits);
-  const bool limited = options.topK && options.topK < logits.size();
+  const bool limited = options.topK && options.topK < logits.values.size();
   const double total = limited ? takeTopK(logits, best) : takeLikely(logits, best);
   if (options.topP < 1)
     keepTopP(total, best);
@@ -84,30 +84,28 @@ int32_t Sampler::sample(std::span<const float> logits, std::span<const int32_t> 
   return draw(best);
 }
 
-std::span<const float> Sampler::penalize(std::span<const float> logits,
-                                         std::span<const int32_t> history) {
+LogitRow Sampler::penalize(const LogitRow &row, std::span<const int32_t> history) {
   if (options.repeatPenalty == 1.0f)
-    return logits;
+    return row;
+  const std::span<const float> logits = row.values;
   std::memcpy(penalized.data(), logits.data(), logits.size_bytes());
   // A token that occurs often is penalized once: from its original value each time.
   for (int32_t id : history.last(std::min<size_t>(options.repeatLast, history.size())))
     penalized[id] =
         logits[id] > 0 ? logits[id] / options.repeatPenalty : logits[id] * options.repeatPenalty;
-  return penalized;
+  return penalized; // whose maxima may be others
 }
 
 /// Leaves the K most likely tokens as candidates, in a fixed order; gives the sum of their weights.
-double Sampler::takeTopK(std::span<const float> logits, float best) {
+double Sampler::takeTopK(const LogitRow &row, float best) {
   // A heap with the least likely at the front; nearly all blocks hold nothing that beats it.
+  const std::span<const float> logits = row.values;
   candidates.clear();
-  forBlocks(logits.size(), [&](size_t first, size_t count) {
-    const bool full = candidates.size() == options.topK;
-    const float bar = full ? candidates.front().logit : -std::numeric_limits<float>::infinity();
-    bool any = !full;
-    for (size_t i = 0; i < count; ++i)
-      any |= logits[first + i] > bar;
-    if (!any)
-      return;
+  const auto least = [&] {
+    return candidates.size() == options.topK ? candidates.front().logit
+                                             : -std::numeric_limits<float>::infinity();
+  };
+  forLikelyBlocks(row, least, [&](size_t first, size_t count) {
     for (size_t i = first; i < first + count; ++i) {
       if (candidates.size() < options.topK) {
         if (std::isnan(logits[i]))
@@ -130,7 +128,8 @@ double Sampler::takeTopK(std::span<const float> logits, float best) {
 
 /// Leaves as candidates, by id, all tokens that top-p and min-p can possibly keep; gives the sum of
 /// the weights of all tokens (only where top-p needs it).
-double Sampler::takeLikely(std::span<const float> logits, float best) {
+double Sampler::takeLikely(const LogitRow &row, float best) {
+  const std::span<const float> logits = row.values;
   // Tokens less likely than (1 - P) / n have together less than 1 - P, so the others reach P.
   double total = 0, least = options.minP;
   if (options.topP < 1) {
@@ -142,15 +141,13 @@ double Sampler::takeLikely(std::span<const float> logits, float best) {
   const float bar = least > 0 ? best + static_cast<float>(std::log(least)) - margin
                               : -std::numeric_limits<float>::infinity();
   candidates.clear();
-  forBlocks(logits.size(), [&](size_t first, size_t count) {
-    bool any = false;
-    for (size_t i = 0; i < count; ++i)
-      any |= logits[first + i] >= bar;
-    if (any)
-      for (size_t i = first; i < first + count; ++i)
-        if (logits[i] >= bar)
-          candidates.push_back({logits[i], static_cast<int32_t>(i)});
-  });
+  forLikelyBlocks(
+      row, [bar] { return bar; },
+      [&](size_t first, size_t count) {
+        for (size_t i = first; i < first + count; ++i)
+          if (logits[i] >= bar)
+            candidates.push_back({logits[i], static_cast<int32_t>(i)});
+      });
   return total;
 }
 

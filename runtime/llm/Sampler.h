@@ -17,6 +17,7 @@
 #define LLMC_RUNTIME_LLM_SAMPLER_H
 
 #include "runtime/base/Status.h"
+#include "runtime/llm/LogitMath.h"
 
 #include <cstdint>
 #include <span>
@@ -57,7 +58,7 @@ public:
 
   /// The next token, given the logits [vocab_size] and the tokens so far. Not a number counts as
   /// impossible.
-  int32_t sample(std::span<const float> logits, std::span<const int32_t> history);
+  int32_t sample(const LogitRow &logits, std::span<const int32_t> history);
 
 private:
   struct Candidate {
@@ -69,9 +70,9 @@ private:
     return a.logit > b.logit || (a.logit == b.logit && a.id < b.id);
   }
 
-  std::span<const float> penalize(std::span<const float> logits, std::span<const int32_t> history);
-  double takeTopK(std::span<const float> logits, float best);
-  double takeLikely(std::span<const float> logits, float best);
+  LogitRow penalize(const LogitRow &logits, std::span<const int32_t> history);
+  double takeTopK(const LogitRow &logits, float best);
+  double takeLikely(const LogitRow &logits, float best);
   void keepTopP(double total, float best);
   void keepMinP(float best);
   int32_t draw(float best);

@@ -79,6 +79,8 @@ Status Session::reserve(const SessionOptions &options) {
   logitsRows = static_cast<uint32_t>(std::clamp<size_t>(kLogitsBytes / rowBytes, 1, chunk));
   logitsRows = std::max(logitsRows, verifyRows());
   LLMC_ASSIGN_OR_RETURN(logitsArea, PageBuffer::reserve(logitsRows * rowBytes, "logits"));
+  LLMC_ASSIGN_OR_RETURN(maximaArea, PageBuffer::reserve(logitsRows * maximaPerRow() * sizeof(float),
+                                                        "maxima of logits"));
   return {};
 }
 
@@ -104,7 +106,8 @@ void Session::step(const Phase &phase, std::span<const int32_t> tokens, uint32_t
                          static_cast<int32_t>(outBegin),
                          static_cast<int32_t>(outRows),
                          tokens.data(),
-                         logitsRow(0)};
+                         logitsRow(0),
+                         reinterpret_cast<float *>(maximaArea.data())};
   phase.program.run(*pool, scratch, step, phase.profile.get());
   history.insert(history.end(), tokens.begin(), tokens.end());
 }
@@ -159,10 +162,12 @@ Status Session::verify(std::span<const int32_t> tokens) {
   return {};
 }
 
-std::span<const float> Session::tokenLogits(uint32_t row) const {
+LogitRow Session::tokenLogits(uint32_t row) const {
   const Tokenizer *tokenizer = model->tokenizer();
   const size_t known = tokenizer ? tokenizer->vocabularySize() : model->vocabSize();
-  return logits(row).first(std::min<size_t>(known, model->vocabSize()));
+  const size_t count = std::min<size_t>(known, model->vocabSize());
+  const auto *maxima = reinterpret_cast<const float *>(maximaArea.data()) + row * maximaPerRow();
+  return {logits(row).first(count), {maxima, count / LLMC_LOGIT_BLOCK}};
 }
 
 Status Session::rollback(uint32_t position) {

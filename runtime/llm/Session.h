@@ -23,6 +23,7 @@
 #include "runtime/base/Memory.h"
 #include "runtime/base/WorkerPool.h"
 #include "runtime/device/cpu/Program.h"
+#include "runtime/llm/LogitMath.h"
 #include "runtime/llm/Model.h"
 
 #include <algorithm>
@@ -78,7 +79,7 @@ public:
   }
 
   /// logits() of the rows that are tokens: not of those that pad the vocabulary.
-  std::span<const float> tokenLogits(uint32_t row = 0) const;
+  LogitRow tokenLogits(uint32_t row = 0) const;
 
   uint32_t position() const { return static_cast<uint32_t>(history.size()); }
   /// How many of the first tokens have been computed as prompt.
@@ -110,7 +111,11 @@ private:
 
   std::shared_ptr<const Model> model;
   std::shared_ptr<WorkerPool> pool;
-  PageBuffer arena, kv, logitsArea;
+  size_t maximaPerRow() const {
+    return (size_t(model->vocabSize()) + LLMC_LOGIT_BLOCK - 1) / LLMC_LOGIT_BLOCK;
+  }
+
+  PageBuffer arena, kv, logitsArea, maximaArea;
   WorkerScratch scratch;
   Phase decodePhase, verifyPhase, prefillPhase;
   std::vector<int32_t> history;

@@ -48,6 +48,7 @@ Value Emitter::stepField(int64_t offset) {
   return toI64(load(builder.getI32Type(), at(function.getArgument(1), offset)));
 }
 Value Emitter::stepTokens() { return load(pointerType(), at(function.getArgument(1), 16)); }
+Value Emitter::stepLogitMaxima() { return load(pointerType(), at(function.getArgument(1), 32)); }
 Value Emitter::stepLogits() { return load(pointerType(), at(function.getArgument(1), 24)); }
 
 Value Emitter::reserve(int64_t bytes) {

@@ -21,6 +21,7 @@
 
 #include "compiler/ir/Sched.h"
 #include "compiler/weights/Format.h"
+#include "llmc/kernel_abi.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -28,6 +29,11 @@
 #include "llvm/ADT/StringMap.h"
 
 namespace llmc::cpu {
+
+/// Bytes of a row of llmc_step_t.logit_maxima.
+inline int64_t logitMaximaBytes(int64_t vocabSize) {
+  return 4 * int64_t(llvm::divideCeil(uint64_t(vocabSize), uint64_t(LLMC_LOGIT_BLOCK)));
+}
 
 /// A packed matrix as kernels see it.
 struct PackedMatrix {
@@ -64,6 +70,7 @@ public:
   mlir::Value stepOutRows() { return stepField(12); } // i64
   mlir::Value stepTokens();                           // pointer
   mlir::Value stepLogits();                           // pointer
+  mlir::Value stepLogitMaxima();                      // pointer
   /// `bytes` of the worker's scratch, 64-byte aligned.
   mlir::Value reserve(int64_t bytes);
 

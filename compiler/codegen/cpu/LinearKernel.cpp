@@ -101,6 +101,8 @@ struct Epilogue {
   Value residual;     // or null
   Value out;
   int64_t rowBytes; // of out and residual
+  Value maxima;     // of blocks of logits, or null
+  int64_t maximaRowBytes;
 
   /// y (and `up` where gated) hold `count` features from `column` on, of output row `row`.
   void emit(Emitter &e, Value y, Value up, Value row, Value column, Value count) {
@@ -132,6 +134,10 @@ struct Epilogue {
     e.call("uk_scale", {y, e.f32(scale), count, to});
     if (softcap != 0.0f)
       e.call("uk_softcap", {to, e.f32(softcap), count});
+    if (maxima) {
+      Value block = e.mul(e.div(column, LLMC_LOGIT_BLOCK), 4);
+      e.call("uk_block_max", {to, count, e.at(maxima, e.add(e.mul(row, maximaRowBytes), block))});
+    }
   }
 };
 } // namespace
@@ -252,7 +258,9 @@ void cpu::emitKernel(Emitter &e, LinearKernelOp op) {
                       op.getGated() ? segments[1].bias : Value(),
                       residual,
                       op.getLogits() ? e.stepLogits() : e.nextBinding(),
-                      4 * segment.matrix.rows};
+                      4 * segment.matrix.rows,
+                      op.getLogits() ? e.stepLogitMaxima() : Value(),
+                      logitMaximaBytes(segment.matrix.rows)};
     int64_t panels = llvm::divideCeil(segment.matrix.rows, kPanelRows);
     std::optional<PackedMatrix> upMatrix;
     Value upWeight;

@@ -87,6 +87,7 @@ void cpu::emitKernel(Emitter &e, RowKernelOp op) {
   if (fn == RowFn::Rope)
     rope = e.nextBinding();
   Value out = fn == RowFn::Logits ? e.stepLogits() : e.nextBinding();
+  Value maxima = fn == RowFn::Logits ? e.stepLogitMaxima() : Value();
   Value valueCache = fn == RowFn::KvAppend ? e.nextBinding() : Value();
   Value temp = fn == RowFn::NormAdd ? e.reserve(4 * features) : Value();
   Value position = e.stepPosition();
@@ -120,8 +121,11 @@ void cpu::emitKernel(Emitter &e, RowKernelOp op) {
       e.call("uk_glu", {e.i32(int64_t(op.getActivation())), a, b, n, to});
       break;
     case RowFn::Scale:
+      e.call("uk_scale", {a, e.f32(factor), n, to});
+      break;
     case RowFn::Logits:
       e.call("uk_scale", {a, e.f32(factor), n, to});
+      e.call("uk_block_max", {to, n, e.at(maxima, e.mul(m, logitMaximaBytes(features)))});
       break;
     case RowFn::Softcap:
       e.call("uk_scale", {a, e.f32(1), n, to});

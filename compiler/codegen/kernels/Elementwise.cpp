@@ -106,6 +106,19 @@ UK_EXPORT void uk_glu(int32_t kind, const float *g, const float *u, int64_t n, f
   });
 }
 
+UK_EXPORT void uk_block_max(const float *x, int64_t n, float *out) {
+  const xf least = -__builtin_inff();
+  int64_t i = 0;
+  for (; i + xLanes <= n; i += xLanes)
+    *out++ = maxOf(maxOf(least, loadAs<xf>(x + i)));
+  if (i < n) {
+    float best = least[0];
+    for (; i < n; ++i)
+      best = best < x[i] ? x[i] : best;
+    *out = best;
+  }
+}
+
 UK_EXPORT void uk_softcap(float *x, float cap, int64_t n) {
   forEachVector(n, [=](int64_t i, auto load, auto store) __attribute__((always_inline)) {
     store(x + i, cap * tanhOf(load(x + i) / cap));

@@ -106,6 +106,9 @@ UK_EXPORT void uk_glu(int32_t kind, const float *g, const float *u, int64_t n, f
 /// x = cap * tanh(x / cap).
 UK_EXPORT void uk_softcap(float *x, float cap, int64_t n);
 
+/// out[i] = the greatest of x[16 i .. min(16 i + 16, n)); not a number counts as -infinity.
+UK_EXPORT void uk_block_max(const float *x, int64_t n, float *out);
+
 //===- Rope.cpp: rotary positions -----------------------------------------===//
 
 /// cos_sin[0 .. pairs) = mscale * cos(position * inv_freq[i]), [pairs .. 2 pairs) the sines.

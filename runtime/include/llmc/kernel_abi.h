@@ -22,12 +22,15 @@
 
 #include <stdint.h>
 
-#define LLMC_KERNEL_ABI_VERSION 1u
+#define LLMC_KERNEL_ABI_VERSION 2u
 #define LLMC_QUERY_SYMBOL "llmc_query"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Logits per element of llmc_step_t.logit_maxima. */
+#define LLMC_LOGIT_BLOCK 16
 
 /* What one step computes. Field order is known to code generation. */
 typedef struct llmc_step_t {
@@ -37,6 +40,8 @@ typedef struct llmc_step_t {
   int32_t out_rows;      /* rows whose logits are wanted, from out_begin on; may be 0 */
   const int32_t *tokens; /* [rows], each in [0, vocab_size) */
   float *logits;         /* [out_rows, vocab_size] */
+  float *logit_maxima;   /* [out_rows, ceil(vocab_size / LLMC_LOGIT_BLOCK)]: the greatest of a block
+                            of logits; -infinity where all are not numbers */
 } llmc_step_t;
 
 typedef void (*llmc_kernel_fn_t)(void *const *buffers, const llmc_step_t *step, void *scratch,

@@ -66,6 +66,48 @@ TEST(Greedy, LowestOfEquals) {
   EXPECT_EQ(greedyToken(std::vector<float>{-kInf, -5, kInf}), 2);
 }
 
+/// The greatest of each whole block, as the kernels leave it.
+std::vector<float> maximaOf(std::span<const float> logits) {
+  std::vector<float> maxima;
+  for (size_t i = 0; i + LLMC_LOGIT_BLOCK <= logits.size(); i += LLMC_LOGIT_BLOCK)
+    maxima.push_back(greatest(logits.subspan(i, LLMC_LOGIT_BLOCK)));
+  return maxima;
+}
+
+// The maxima of blocks only spare reading: every sampler draws the same tokens without them.
+TEST(Sampler, MaximaChangeNothing) {
+  const SamplerOptions options[] = {{},
+                                    {.temperature = 1, .topK = 1},
+                                    {.temperature = 1, .topK = 40},
+                                    {.temperature = 2, .topK = 400, .topP = 0.9f},
+                                    {.temperature = 1, .topP = 0.5f},
+                                    {.temperature = 1, .minP = 0.05f},
+                                    {.temperature = 1},
+                                    {.repeatPenalty = 1.5f}};
+  const std::vector<int32_t> history = {3, 17, 64};
+  for (size_t size : {70, 128, 1000, 4099})
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+      auto logits = randomLogits(size, seed, 6);
+      for (size_t i = 0; i < size; i += 7 * seed + 40)
+        logits[i] = seed % 2 ? kNan : -kInf;
+      for (size_t i = 16; i < 32; ++i)
+        logits[i] = kNan;
+      const auto maxima = maximaOf(logits);
+      for (const SamplerOptions &option : options) {
+        Sampler with(option, size), without(option, size);
+        for (int i = 0; i < 20; ++i)
+          ASSERT_EQ(with.sample({logits, maxima}, history), without.sample(logits, history));
+      }
+      // Each position in turn, and two equal ones.
+      for (size_t at = 40; at < size; at += 97) {
+        const float kept = logits[at];
+        logits[at] = logits[size - 1] = 99;
+        EXPECT_EQ(greedyToken({logits, maximaOf(logits)}), static_cast<int32_t>(at));
+        logits[at] = kept;
+      }
+    }
+}
+
 TEST(LogitMath, ExponentialIsAccurate) {
   for (float x = 0; x > -87; x -= 0.0137f)
     EXPECT_NEAR(exponential(x) / std::exp(double(x)), 1, 3e-7) << x;

@@ -51,10 +51,14 @@ static void logits(void *const *buffers, const llmc_step_t *step, void *scratch,
   const int64_t blocks = (vocab + 15) / 16;
   for (int64_t tile = begin; tile < end; ++tile) {
     const int64_t out = tile / blocks, row = step->out_begin + out;
+    float *greatest = step->logit_maxima + tile;
+    *greatest = -11.0f;
     for (int64_t v = tile % blocks * 16; v < vocab && v < (tile % blocks + 1) * 16; ++v) {
       const uint32_t noise = (hash[row] ^ (uint32_t)v) * 2246822519u;
       step->logits[out * vocab + v] =
           v == next[step->tokens[row]] ? 10.0f : -1.0f - (float)(noise >> 8) / 16777216.0f;
+      if (step->logits[out * vocab + v] > *greatest)
+        *greatest = step->logits[out * vocab + v];
     }
   }
 }

@@ -161,6 +161,25 @@ TEST(Elementwise, Softcap) {
   }
 }
 
+TEST(Elementwise, BlockMax) {
+  for (int64_t n : {1, 15, 16, 17, 100}) {
+    auto x = randomFloats(n, 7);
+    if (n > 40) {
+      std::fill(x.begin() + 16, x.begin() + 32, NAN);
+      x[35] = NAN;
+      x[50] = INFINITY;
+    }
+    const auto out =
+        onAll((n + 15) / 16, [&](const Kernels &k, float *o) { k.uk_block_max(x.data(), n, o); });
+    for (size_t block = 0; block < out.size(); ++block) {
+      float best = -INFINITY;
+      for (int64_t i = 16 * block; i < std::min<int64_t>(n, 16 * block + 16); ++i)
+        best = x[i] > best ? x[i] : best;
+      EXPECT_EQ(out[block], best) << block;
+    }
+  }
+}
+
 TEST(Rope, TableIsCorrectlyRounded) {
   for (int64_t pairs : {1, 3, 8, 32, 37}) {
     std::vector<float> frequency(pairs);

@@ -38,11 +38,8 @@
   X(uk_act)                                                                                        \
   X(uk_glu)                                                                                        \
   X(uk_softcap)                                                                                    \
-  X(uk_rope_table)                                                                                 \
-  X(uk_rope)                                                                                       \
-  X(uk_k_store)                                                                                    \
-  X(uk_v_store)                                                                                    \
-  X(uk_kv_widen) X(uk_attend_chunk) X(uk_attend_merge) X(uk_attend_finish)
+  X(uk_block_max) X(uk_rope_table) X(uk_rope) X(uk_k_store) X(uk_v_store) X(uk_kv_widen)           \
+      X(uk_attend_chunk) X(uk_attend_merge) X(uk_attend_finish)
 
 namespace llmc::test {
 
