@@ -34,7 +34,8 @@ END: ret;
 class Mock : public testing::Test {
 protected:
   static void SetUpTestSuite() {
-    setenv("LLMC_MOCK_CUDA", "sm=80,memory=64M,seed=3", 1);
+    // Further runs of this program, with other settings, are tests of their own.
+    setenv("LLMC_MOCK_CUDA", "sm=80,memory=64M,seed=3", 0);
     library = dlopen(LLMC_MOCK_CUDA_LIBRARY, RTLD_NOW | RTLD_LOCAL);
     ASSERT_TRUE(library) << dlerror();
   }

@@ -100,6 +100,21 @@ template <int waits> __device__ void stages(const int4 *in, int *out, int n) {
 extern "C" __global__ void stagesGood(const int4 *in, int *out, int n) { stages<1>(in, out, n); }
 extern "C" __global__ void stagesBad(const int4 *in, int *out, int n) { stages<2>(in, out, n); }
 
+// All blocks meet in the middle.
+extern "C" __global__ void everybody(int *count, int *data, int *out) {
+  data[blockIdx.x * 32 + threadIdx.x] = blockIdx.x;
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    __threadfence();
+    atomicAdd(count, 1);
+    int v;
+    do asm volatile("ld.acquire.gpu.b32 %0, [%1];" : "=r"(v) : "l"(count) : "memory");
+    while (v < gridDim.x);
+  }
+  __syncthreads();
+  out[blockIdx.x * 32 + threadIdx.x] = data[(blockIdx.x + 1) % gridDim.x * 32 + threadIdx.x];
+}
+
 // Lanes of one warp take a lock in turn.
 extern "C" __global__ void lanes(int *mutex, int *order) {
   __shared__ int next;
@@ -212,5 +227,25 @@ TEST_F(Sync, LanesOfAWarpWaitForEachOther) {
     std::sort(got.begin(), got.end());
     for (int t = 0; t < 32; ++t)
       EXPECT_EQ(got[t], t);
+  });
+}
+
+TEST_F(Sync, CooperativeBlocks) {
+  all([&](Harness &h) {
+    h.machine.options.residentCtas = 2;
+    h.machine.options.maxInstructions = 1000000;
+    LaunchConfig c;
+    c.block[0] = 32;
+    c.grid[0] = 20;
+    c.cooperative = true;
+    uint64_t data = h.allocate(2560), out = h.allocate(2560);
+    Error e = h.launchWith("everybody", c, h.upload(std::vector<int>{0}), data, out);
+    ASSERT_FALSE(e) << e.message;
+    for (int i = 0; i < 20; ++i)
+      EXPECT_EQ(h.download<int>(out, 640)[i * 32], (i + 1) % 20);
+    // In the usual launch they need not be there together.
+    c.cooperative = false;
+    e = h.launchWith("everybody", c, h.upload(std::vector<int>{0}), data, out);
+    EXPECT_STREQ(nameOf(e.kind), nameOf(ErrorKind::Endless));
   });
 }

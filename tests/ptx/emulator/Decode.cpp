@@ -166,6 +166,11 @@ static bool specialNamed(std::string_view name, SpecialSlot::Kind &kind) {
       {"%cluster_nctaid.x", SpecialSlot::One},
       {"%cluster_nctarank", SpecialSlot::One},
   };
+  // What the driver sets; nothing here.
+  if (name.substr(0, 7) == "%envreg") {
+    kind = SpecialSlot::Zero;
+    return true;
+  }
   auto it = names.find(name);
   if (it == names.end())
     return false;

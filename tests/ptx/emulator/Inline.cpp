@@ -110,6 +110,10 @@ bool Builder::call() {
   std::string_view name = operands[at++].name;
   if (at < operands.size() && operands[at].kind == Operand::List)
     arguments = &operands[at++].elements;
+  if (name == "__assertfail") {
+    emit(make(Class::Other, trapLanes));
+    return true;
+  }
   auto it = module.functionIndex.find(name);
   if (it == module.functionIndex.end() || module.functions[it->second].isDeclaration ||
       module.functions[it->second].isEntry)

@@ -290,7 +290,7 @@ Error Machine::launch(Program &p, const LaunchConfig &c) {
   std::vector<std::unique_ptr<Cta>> resident;
   uint32_t next = 0;
   while (!error) {
-    if (next < total && resident.size() < options.residentCtas) {
+    if (next < total && resident.size() < (c.cooperative ? total : options.residentCtas)) {
       resident.push_back(std::make_unique<Cta>());
       start(*resident.back(), shuffled ? order[next] : next);
       ++next;

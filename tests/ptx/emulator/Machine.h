@@ -192,6 +192,8 @@ struct LaunchConfig {
   std::vector<uint8_t> params;
   /// May start before its predecessor in the stream has ended.
   bool programmatic = false;
+  /// All blocks are at work at the same time: they may wait for each other.
+  bool cooperative = false;
 };
 
 /// Runs kernels, one after the other.

@@ -180,6 +180,7 @@ static const struct {
     LLMC_CODE(CUDA_ERROR_ILLEGAL_INSTRUCTION, "an illegal instruction was encountered"),
     LLMC_CODE(CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned address"),
     LLMC_CODE(CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"),
+    LLMC_CODE(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, "too many blocks in cooperative launch"),
     LLMC_CODE(CUDA_ERROR_NOT_SUPPORTED, "operation not supported"),
 #undef LLMC_CODE
 };

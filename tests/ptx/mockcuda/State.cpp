@@ -127,12 +127,18 @@ CUresult Driver::checkLaunch(CUfunction f, ptx::LaunchConfig &c, const CUlaunchA
   for (unsigned i = 0; i < count; ++i) {
     if (attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC)
       c.programmatic = attrs[i].value.number != 0;
+    if (attrs[i].id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+      c.cooperative = attrs[i].value.number != 0;
     const auto &cluster = attrs[i].value.clusterDim;
     if (attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION &&
         uint64_t(cluster.x) * cluster.y * cluster.z > 1)
       return complain(CUDA_ERROR_NOT_SUPPORTED, "clusters are not supported");
   }
   const std::string &name = f->program->name;
+  uint64_t blocks = uint64_t(c.grid[0]) * c.grid[1] * c.grid[2];
+  if (c.cooperative && blocks > 132 * 32)
+    return complain(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE,
+                    name + ": " + std::to_string(blocks) + " blocks at the same time");
   uint64_t threads = uint64_t(c.block[0]) * c.block[1] * c.block[2];
   if (!threads || !c.grid[0] || !c.grid[1] || !c.grid[2] || c.grid[1] > 65535 || c.grid[2] > 65535)
     return complain(CUDA_ERROR_INVALID_VALUE, name + ": an empty or too large grid or block");

@@ -69,7 +69,11 @@ LLMC_CUDA CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsign
 LLMC_CUDA CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
                                              unsigned bx, unsigned by, unsigned bz, unsigned shared,
                                              CUstream stream, void **params) {
-  return cuLaunchKernel(f, gx, gy, gz, bx, by, bz, shared, stream, params, nullptr);
+  CUlaunchAttribute attribute = {};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  attribute.value.number = 1;
+  CUlaunchConfig c = {gx, gy, gz, bx, by, bz, shared, stream, &attribute, 1};
+  return cuLaunchKernelEx(&c, f, params, nullptr);
 }
 
 LLMC_CUDA CUresult cuStreamCreate(CUstream *stream, unsigned) {
