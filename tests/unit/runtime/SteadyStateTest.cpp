@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/base/Topology.h"
 #include "runtime/llm/Generator.h"
 #include "runtime/llm/NgramDraft.h"
 #include "tests/unit/runtime/Sessions.h"
@@ -159,6 +160,26 @@ TEST(SteadyState, NgramDrafts) {
   NgramDraft draft(512);
   for (bool adaptive : {false, true})
     measure(1, {.draft = {.adaptive = adaptive}}, &draft);
+}
+
+/// With more workers than cores, meeting costs turns of the cores and seldom a sleep.
+TEST(SteadyState, OversubscribedBarriers) {
+  constexpr int regions = 50, barriers = 40;
+  const auto workers = static_cast<unsigned>(2 * affinityCpus().size());
+  if (workers > 32)
+    GTEST_SKIP() << "many cores";
+  auto pool = WorkerPool::create(workers);
+  ASSERT_TRUE(pool.ok());
+  systemCalls = 0;
+  counting = true;
+  for (int region = 0; region < regions; ++region)
+    pool.value()->run([&](unsigned) {
+      for (int i = 0; i < barriers; ++i)
+        pool.value()->barrier();
+    });
+  counting = false;
+  // Each of these would be a sleep of a worker, or the call that ends it.
+  EXPECT_LT(systemCalls, regions * barriers * int(workers) / 2);
 }
 
 } // namespace
