@@ -13,8 +13,23 @@
 
 namespace llmc::ptx {
 
+/// Messages quote the text, which may hold anything.
+static void oneLine(std::string &message) {
+  for (char &c : message)
+    if (uint8_t(c) < 32 || uint8_t(c) > 126)
+      c = '?';
+}
+
 std::unique_ptr<LoadedModule> LoadedModule::load(DeviceMemory &memory, std::string text,
                                                  std::string &error) {
+  auto module = loadText(memory, std::move(text), error);
+  if (!module)
+    oneLine(error);
+  return module;
+}
+
+std::unique_ptr<LoadedModule> LoadedModule::loadText(DeviceMemory &memory, std::string text,
+                                                     std::string &error) {
   std::unique_ptr<LoadedModule> m(new LoadedModule(memory));
   m->parsed = parse(std::move(text), error);
   if (!m->parsed || !m->place(error))

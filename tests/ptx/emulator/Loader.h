@@ -29,6 +29,8 @@ public:
 
 private:
   explicit LoadedModule(DeviceMemory &memory) : memory(memory) {}
+  static std::unique_ptr<LoadedModule> loadText(DeviceMemory &memory, std::string text,
+                                                std::string &error);
   bool place(std::string &error);
 
   DeviceMemory &memory;
