@@ -97,9 +97,14 @@ static void release(const uint8_t *begin, uint64_t bytes) {
     madvise(reinterpret_cast<void *>(first), last - first, MADV_DONTNEED);
 }
 
+/// True where the weight's bytes can be read again after their pages were dropped.
+static bool isMapped(llvm::ArrayRef<SourceFile> files, llm::WeightOp weight) {
+  return files[weight.getFile()].bytes->getBufferKind() == llvm::MemoryBuffer::MemoryBuffer_MMap;
+}
+
 /// Evaluates all recipes into the weights section at `out`, in parallel. A weight that is done
 /// leaves memory at once, so that compiling needs room for a few weights and not for the model.
-static void evaluateWeights(llvm::ArrayRef<Recipe> recipes,
+static void evaluateWeights(llvm::ArrayRef<Recipe> recipes, llvm::ArrayRef<SourceFile> files,
                             llvm::MutableArrayRef<PlacedWeight> placed, uint8_t *out,
                             uint64_t total, const ProgressFn &progress) {
   struct Piece {
@@ -108,24 +113,30 @@ static void evaluateWeights(llvm::ArrayRef<Recipe> recipes,
   };
   std::vector<Piece> pieces;
   std::vector<std::atomic<uint64_t>> left(recipes.size());
+  std::vector<QuantizeError> errors;
   for (unsigned i = 0; i < recipes.size(); ++i) {
     left[i] = recipes[i].pieces();
     for (uint64_t p = 0; p < recipes[i].pieces(); ++p)
       pieces.push_back({i, p});
   }
+  errors.resize(pieces.size());
   std::atomic<uint64_t> done = 0;
   llvm::parallelFor(0, pieces.size(), [&](size_t i) {
     unsigned w = pieces[i].weight;
     const Recipe &recipe = recipes[w];
-    recipe.evaluate(pieces[i].index, out + placed[w].offset);
+    errors[i] = recipe.evaluate(pieces[i].index, out + placed[w].offset);
     if (progress)
       progress(done += recipe.bytes() / recipe.pieces(), total);
     if (--left[w] == 0) {
       placed[w].checksum = XXH3_64bits(out + placed[w].offset, placed[w].size);
       release(out + placed[w].offset, placed[w].size);
-      release(recipe.sourceBytes().data(), recipe.sourceBytes().size());
+      if (isMapped(files, placed[w].op))
+        release(recipe.sourceBytes().data(), recipe.sourceBytes().size());
     }
   });
+  // In order: the same sums every time.
+  for (size_t i = 0; i < pieces.size(); ++i)
+    placed[pieces[i].weight].error += errors[i];
 }
 
 /// A section's checksum (Prefix.h); what has been read is released.
@@ -141,7 +152,8 @@ static uint64_t checksumAndRelease(const uint8_t *begin, uint64_t bytes) {
 }
 
 llvm::Error llmc::writeArtifact(llvm::StringRef path, const ArtifactContents &contents,
-                                const ProgressFn &progress) {
+                                const ProgressFn &progress,
+                                llvm::StringMap<QuantizeError> *errors) {
   std::vector<Recipe> recipes;
   std::vector<PlacedWeight> weights;
   uint64_t weightBytes = 0;
@@ -176,7 +188,11 @@ llvm::Error llmc::writeArtifact(llvm::StringRef path, const ArtifactContents &co
     return error;
   uint8_t *base = file.data();
 
-  evaluateWeights(recipes, weights, base + sections[0].offset, weightBytes, progress);
+  evaluateWeights(recipes, contents.files, weights, base + sections[0].offset, weightBytes,
+                  progress);
+  for (unsigned i = 0; errors && i < recipes.size(); ++i)
+    if (recipes[i].isLossy())
+      (*errors)[weights[i].op.getSymName()] = weights[i].error;
   for (auto [i, variant] : llvm::enumerate(contents.variants))
     std::memcpy(base + sections[i + 1].offset, variant.code.data(), variant.code.size());
   for (PlacedSection &section : sections)

@@ -16,6 +16,7 @@
 
 #include "compiler/ir/Sched.h"
 #include "compiler/support/ModelSource.h"
+#include "compiler/weights/Quantize.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 #include <functional>
@@ -55,13 +56,16 @@ struct ArtifactContents {
 struct PlacedWeight {
   llm::WeightOp op;
   uint64_t offset = 0, size = 0, checksum = 0;
+  QuantizeError error = {};
 };
 
 /// Called from worker threads with bytes done and bytes in all.
 using ProgressFn = std::function<void(uint64_t done, uint64_t total)>;
 
+/// `errors`, where given, gets the error of each weight that is quantized, by name.
 llvm::Error writeArtifact(llvm::StringRef path, const ArtifactContents &contents,
-                          const ProgressFn &progress = nullptr);
+                          const ProgressFn &progress = nullptr,
+                          llvm::StringMap<QuantizeError> *errors = nullptr);
 
 /// The header as flatbuffer bytes. `sections` are {name, kind, offset, size, checksum} in order.
 struct PlacedSection {

@@ -9,6 +9,7 @@
 #include "compiler/artifact/TokenizerTable.h"
 #include "compiler/artifact/Writer.h"
 #include "compiler/codegen/cpu/CodeObject.h"
+#include "compiler/driver/Fidelity.h"
 #include "compiler/driver/Progress.h"
 #include "compiler/driver/Report.h"
 #include "compiler/ir/Sched.h"
@@ -21,7 +22,10 @@
 #include "runtime/text/Tokenizer.h"
 #include "runtime/text/jinja/Template.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace llmc;
@@ -210,6 +214,8 @@ private:
                        : info.trainContext ? info.trainContext
                                            : pipeline.context;
     pipeline.f32Activations = options.f32Activations;
+    pipeline.quantScheme = options.quant;
+    pipeline.quantOverrides = options.quantOverrides;
     return llvm::Error::success();
   }
 
@@ -323,13 +329,89 @@ private:
       contents.module = *model.module;
     contents.files = model.files;
     contents.variants = std::move(variants);
-    llvm::Error error = writeArtifact(outputPath(), contents, [&](uint64_t done, uint64_t total) {
-      progress.update(done, total);
-    });
-    progress.finish();
-    if (error || options.reportPath.empty())
+    // A lossy artifact gets its name when it is known to be good enough.
+    const std::string path = needsMeasure() ? temporaryName("unmeasured") : outputPath();
+    auto update = [&](uint64_t done, uint64_t total) { progress.update(done, total); };
+    if (llvm::Error error = writeArtifact(path, contents, update, &report.errors))
       return error;
+    progress.finish();
+    if (needsMeasure()) {
+      llvm::FileRemover remover(path);
+      if (llvm::Error error = measure(path))
+        return error;
+      if (std::error_code ec = llvm::sys::fs::rename(path, outputPath()))
+        return makeError("cannot write '" + outputPath() + "': " + ec.message());
+      remover.releaseFile();
+    }
+    if (options.reportPath.empty())
+      return llvm::Error::success();
     return report.write(options.reportPath, contents, outputPath());
+  }
+
+  /// True where a weight was quantized, and that shall be measured.
+  bool needsMeasure() {
+    if (!model.module)
+      return false;
+    return options.measure &&
+           llvm::any_of(model.module->getOps<llm::WeightOp>(), [](llm::WeightOp weight) {
+             return llvm::any_of(weight.getRecipe(), llvm::IsaPred<llm::QuantizeAttr>);
+           });
+  }
+
+  /// A file beside the artifact.
+  std::string temporaryName(llvm::StringRef what) {
+    return (outputPath() + "." + what + "." +
+            llvm::Twine(uint64_t(llvm::sys::Process::getProcessId())))
+        .str();
+  }
+
+  /// Compares the artifact at `path` with one of the source, made for this and for this machine.
+  llvm::Error measure(const std::string &path) {
+    begin("measure", "compiling the source for comparison");
+    llvm::FileRemover source, native;
+    auto compileAs = [&](llvm::StringRef what, llvm::FileRemover &remover, bool quantized,
+                         std::string &to) {
+      CompileOptions other = options;
+      other.output = to = temporaryName(what);
+      other.targets = {"native"};
+      other.quiet = true;
+      other.measure = false;
+      other.dumpDir.clear();
+      other.reportPath.clear();
+      if (!quantized) {
+        other.quant = "none";
+        other.quantOverrides.clear();
+      }
+      remover.setFile(to);
+      return compile(other);
+    };
+    std::string reference, model = path;
+    if (llvm::Error error = compileAs("source", source, false, reference))
+      return error;
+    llvm::Expected<const UkernelIsa *> host = cpu::resolveTarget("native");
+    if (!host)
+      return host.takeError();
+    if (!llvm::is_contained(isas, *host))
+      if (llvm::Error error = compileAs("native", native, true, model))
+        return error;
+    progress.begin("measuring");
+    llvm::Expected<Fidelity> fidelity = measureFidelity(
+        model, reference, [&](uint64_t done, uint64_t total) { progress.update(done, total); });
+    progress.finish();
+    if (!fidelity)
+      return fidelity.takeError();
+    report.fidelity = *fidelity;
+    if (options.maxKl >= 0 && !(fidelity->meanKl <= options.maxKl))
+      return makeError(llvm::formatv("{0}: --quant {1} gives a mean KL of {2:F4} against the "
+                                     "source, more than --max-kl {3}; use more bits",
+                                     options.input, options.quant, fidelity->meanKl, options.maxKl)
+                           .str());
+    llvm::errs() << llvm::formatv("llmc: against the source on {0} tokens: perplexity {1:F3} "
+                                  "({2:F3}), mean KL {3:F4}, same top token {4:F1}%\n",
+                                  fidelity->tokens, fidelity->perplexity,
+                                  fidelity->sourcePerplexity, fidelity->meanKl,
+                                  100 * fidelity->sameTop);
+    return llvm::Error::success();
   }
 
   /// Starts a phase for the report and the terminal.

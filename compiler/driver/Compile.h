@@ -30,6 +30,13 @@ struct CompileOptions {
   int64_t context = 0;
   /// Folder of the tokenizer.json that replaces the model's own tokenizer; empty: none.
   std::string tokenizer;
+  /// A scheme or an encoding of llmc-quantize-weights, and its overrides PATTERN=ENCODING.
+  std::string quant = "none";
+  std::vector<std::string> quantOverrides;
+  /// A lossy compilation fails, and writes nothing, where the mean KL is larger; negative: never.
+  double maxKl = -1;
+  /// Compare a lossy artifact with one of the source.
+  bool measure = true;
   /// Replaces the pre-tokenizer that the file names.
   std::string preTokenizer;
   /// Last phase to run; before `emit`, its IR is printed to stdout and nothing is written.

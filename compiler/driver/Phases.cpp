@@ -13,6 +13,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "passes/fuse/Passes.h"
 #include "passes/kv/Passes.h"
+#include "passes/quantize/Passes.h"
 #include "passes/schedule/Passes.h"
 
 using namespace llmc;
@@ -59,6 +60,14 @@ void llmc::buildPhasePipeline(mlir::OpPassManager &pm, Phase phase,
     pm.addPass(fuse::createSplitAttentionPass());
     pm.addPass(fuse::createSelectOutRowsPass());
     return;
+  case Phase::Quantize: {
+    quantize::QuantizeWeightsPassOptions quantize;
+    quantize.scheme = options.quantScheme;
+    for (const std::string &rule : options.quantOverrides)
+      quantize.overrides.push_back(rule);
+    pm.addPass(quantize::createQuantizeWeightsPass(quantize));
+    return;
+  }
   case Phase::PlanKv: {
     kv::PlanKvPassOptions plan;
     plan.context = options.context;
@@ -99,6 +108,7 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
 void llmc::registerLlmcPasses() {
   fuse::registerLlmcFusePasses();
   kv::registerLlmcKvPasses();
+  quantize::registerLlmcQuantizePasses();
   schedule::registerLlmcSchedulePasses();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
@@ -106,7 +116,8 @@ void llmc::registerLlmcPasses() {
     mlir::PassPipelineRegistration<PhaseOptions>(
         ("llmc-phase-" + phaseName(phase)).str(), ("the passes of phase " + phaseName(phase)).str(),
         [phase](mlir::OpPassManager &pm, const PhaseOptions &o) {
-          buildPhasePipeline(pm, phase, {o.f32, o.context, o.prefillRows, o.verifyRows});
+          buildPhasePipeline(pm, phase,
+                             {o.f32, o.context, o.prefillRows, o.verifyRows, "none", {}});
         });
 }
 

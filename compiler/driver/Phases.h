@@ -15,6 +15,8 @@
 
 #include "mlir/Pass/PassManager.h"
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace llmc {
 
@@ -32,6 +34,9 @@ struct PipelineOptions {
   int64_t context = 4096;
   int64_t prefillRows = 512;
   int64_t verifyRows = 16;
+  /// Of the pass llmc-quantize-weights.
+  std::string quantScheme = "none";
+  std::vector<std::string> quantOverrides;
 };
 
 /// Adds the passes of `phase`; nothing for import, codegen and emit.

@@ -26,7 +26,8 @@ void CompileReport::beginPhase(llvm::StringRef name) {
   start = std::chrono::steady_clock::now();
 }
 
-static void writeWeights(llvm::json::OStream &json, const ArtifactContents &contents) {
+static void writeWeights(llvm::json::OStream &json, const ArtifactContents &contents,
+                         const llvm::StringMap<QuantizeError> &errors) {
   mlir::ModuleOp module = contents.module;
   for (auto weight : module.getOps<llm::WeightOp>()) {
     llvm::Expected<Recipe> recipe = Recipe::create(weight, contents.files);
@@ -42,6 +43,7 @@ static void writeWeights(llvm::json::OStream &json, const ArtifactContents &cont
       json.attribute("from", weight.getEncoding());
       json.attribute("to", weight.getFinalEncoding());
       json.attribute("bits_per_weight", bits);
+      json.attribute("error", errors.lookup(weight.getSymName()).relative());
     });
   }
 }
@@ -86,8 +88,16 @@ llvm::Error CompileReport::write(llvm::StringRef path, const ArtifactContents &c
     });
     json.attributeArray("weights", [&] {
       if (contents.module)
-        writeWeights(json, contents);
+        writeWeights(json, contents, errors);
     });
+    if (fidelity)
+      json.attributeObject("fidelity", [&] {
+        json.attribute("perplexity", fidelity->perplexity);
+        json.attribute("source_perplexity", fidelity->sourcePerplexity);
+        json.attribute("mean_kld", fidelity->meanKl);
+        json.attribute("same_top", fidelity->sameTop);
+        json.attribute("tokens", int64_t(fidelity->tokens));
+      });
     json.attributeArray("programs", [&] {
       if (contents.module)
         writePrograms(json, contents);

@@ -9,10 +9,14 @@
 //
 //   {"source", "artifact", "artifact_bytes",
 //    "phases":   [{"name", "seconds"}],
-//    "weights":  [{"name", "rows", "columns", "from", "to", "bits_per_weight"}],
+//    "weights":  [{"name", "rows", "columns", "from", "to", "bits_per_weight", "error"}],
+//    "fidelity": {"perplexity", "source_perplexity", "mean_kld", "same_top", "tokens"},
 //    "programs": [{"name", "max_rows", "dispatches", "barriers", "barriers_per_layer",
 //                  "arena_bytes"}],
 //    "variants": [{"target", "kernels", "code_bytes"}]}
+//
+// "error" is 0 for a weight whose numbers did not change, else the root of the mean
+// square error relative to the weight's; "fidelity" is there where any did.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +24,7 @@
 #define LLMC_COMPILER_DRIVER_REPORT_H
 
 #include "compiler/artifact/Writer.h"
+#include "compiler/driver/Fidelity.h"
 #include <chrono>
 
 namespace llmc {
@@ -31,6 +36,10 @@ public:
   /// Writes the report of a finished compilation to `path`.
   llvm::Error write(llvm::StringRef path, const ArtifactContents &contents,
                     llvm::StringRef artifact);
+
+  /// Of a lossy compilation, before write(): the errors of quantized weights, and what they cost.
+  llvm::StringMap<QuantizeError> errors;
+  std::optional<Fidelity> fidelity;
 
 private:
   void endPhase();

@@ -74,6 +74,12 @@ LogicalResult applyStep(Attribute step, WeightState &state,
           return emit() << "scale of a weight in '" << state.encoding << "'; cast it to f32 first";
         return success();
       })
+      .Case([&](QuantizeAttr quantize) -> LogicalResult {
+        if (state.shape.size() != 2)
+          return emit() << "quantize<\"" << quantize.getEncoding() << "\"> of a vector";
+        state.encoding = quantize.getEncoding();
+        return success();
+      })
       .Case([&](PackAttr) { return success(); })
       .Default([&](Attribute) -> LogicalResult {
         return emit() << "recipe step " << step << " is not known";
@@ -98,6 +104,8 @@ LogicalResult WeightOp::verify() {
   for (auto [i, step] : llvm::enumerate(getRecipe())) {
     if (i > 0 && isa<PackAttr>(getRecipe()[i - 1]))
       return emitOpError("has a step after its pack step");
+    if (i > 0 && isa<QuantizeAttr>(getRecipe()[i - 1]) && !isa<PackAttr>(step))
+      return emitOpError("has a step other than pack after its quantize step");
     if (failed(applyStep(step, state, [&] { return emitOpError("recipe: "); })))
       return failure();
   }

@@ -127,6 +127,17 @@ def Llm_ScaleAttr : Llm_Attr<"Scale", "scale"> {
   let assemblyFormat = "`<` $factor `>`";
 }
 
+def Llm_QuantizeAttr : Llm_Attr<"Quantize", "quantize"> {
+  let summary = "quantize to another encoding, with the least weighted error";
+  let description = [{
+    `importance`: one float per column, the weight of its errors. All columns
+    weigh the same without. A weight can only be packed after this step.
+  }];
+  let parameters = (ins StringRefParameter<"target encoding">:$encoding,
+      OptionalParameter<"::llmc::llm::PartAttr">:$importance);
+  let assemblyFormat = "`<` $encoding (`,` `importance` `=` $importance^)? `>`";
+}
+
 def Llm_PackAttr : Llm_Attr<"Pack", "pack"> {
   let summary = "lay rows out for a target's kernels";
   let parameters = (ins StringRefParameter<"layout, e.g. panel16">:$layout);

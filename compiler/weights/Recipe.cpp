@@ -39,7 +39,10 @@ llvm::Expected<Recipe> Recipe::create(llm::WeightOp weight, llvm::ArrayRef<Sourc
     return makeError(weight, llvm::toString(std::move(error)));
   const uint64_t rowBytes = r.sourceEncoding->rowBytes(r.columns);
 
+  llvm::Error failure = llvm::Error::success();
   for (mlir::Attribute step : weight.getRecipe()) {
+    if (failure)
+      return makeError(weight, llvm::toString(std::move(failure)));
     bool known =
         llvm::TypeSwitch<mlir::Attribute, bool>(step)
             .Case([&](llm::SliceRowsAttr slice) {
@@ -60,11 +63,17 @@ llvm::Expected<Recipe> Recipe::create(llm::WeightOp weight, llvm::ArrayRef<Sourc
               r.scale *= s.getFactor().getValueAsDouble();
               return true;
             })
+            .Case([&](llm::QuantizeAttr step) {
+              failure = r.readQuantize(step, files);
+              return true;
+            })
             .Case([&](llm::PackAttr pack) { return r.packed = pack.getLayout() == "panel16"; })
             .Default([](mlir::Attribute) { return false; });
     if (!known)
       return makeError(weight, "has a recipe step that cannot be evaluated");
   }
+  if (failure)
+    return makeError(weight, llvm::toString(std::move(failure)));
   // Packing reads source blocks; it follows a conversion only through a float row.
   if (r.packed) {
     r.layout = packedLayout(*r.finalEncoding, r.rows, r.columns);
@@ -99,6 +108,27 @@ llvm::Error Recipe::findSource(llm::WeightOp weight, llvm::ArrayRef<SourceFile> 
   if (offset > fileSize || rowBytes == 0 || rows > (fileSize - offset) / rowBytes)
     return fail("needs bytes that lie behind the end of '" + file.path + "'");
   source = reinterpret_cast<const uint8_t *>(file.bytes->getBufferStart()) + offset;
+  return llvm::Error::success();
+}
+
+llvm::Error Recipe::readQuantize(llm::QuantizeAttr step, llvm::ArrayRef<SourceFile> files) {
+  auto fail = [](const llvm::Twine &message) {
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+  };
+  const Encoding *target = lookupEncoding(step.getEncoding());
+  if (!target || !target->grouped || quantizationTarget(*target) != target)
+    return fail("cannot be quantized to '" + step.getEncoding() + "'");
+  llm::PartAttr part = step.getImportance();
+  if (!part)
+    return llvm::Error::success();
+  if (part.getKind() != "f32" || part.getFile() < 0 || uint64_t(part.getFile()) >= files.size() ||
+      part.getOffset() < 0 || part.getOffset() % 4)
+    return fail("has an importance that is no list of f32 in a source file");
+  const llvm::MemoryBuffer &buffer = *files[part.getFile()].bytes;
+  if (uint64_t(part.getOffset()) > buffer.getBufferSize() ||
+      columns > (buffer.getBufferSize() - part.getOffset()) / 4)
+    return fail("has an importance behind the end of '" + files[part.getFile()].path + "'");
+  importance = reinterpret_cast<const float *>(buffer.getBufferStart() + part.getOffset());
   return llvm::Error::success();
 }
 
@@ -148,7 +178,8 @@ static void storeFloats(const Encoding &encoding, const float *in, uint64_t n, u
   }
 }
 
-void Recipe::evaluate(uint64_t piece, uint8_t *out) const {
+QuantizeError Recipe::evaluate(uint64_t piece, uint8_t *out) const {
+  QuantizeError error;
   bool identity = sourceEncoding == finalEncoding && scale == 1.0f;
   uint64_t unit = packed ? kPiecePanels * ukPanelRows : kPieceRows;
   uint64_t begin = piece * unit, end = std::min(rows, begin + unit);
@@ -162,15 +193,20 @@ void Recipe::evaluate(uint64_t piece, uint8_t *out) const {
     std::vector<float> row(columns);
     for (uint64_t i = begin; i < end; ++i) {
       floatRow(blocks + (i - begin) * sourceRow, row.data());
-      storeFloats(*finalEncoding, row.data(), columns, converted.data() + (i - begin) * finalRow);
+      uint8_t *to = converted.data() + (i - begin) * finalRow;
+      if (isLossy())
+        error += quantizeRow(*finalEncoding, row.data(), columns, importance, to);
+      else
+        storeFloats(*finalEncoding, row.data(), columns, to);
     }
     blocks = converted.data();
   }
   if (!packed) {
     std::memcpy(out + begin * finalRow, blocks, (end - begin) * finalRow);
-    return;
+    return error;
   }
   uint64_t panel = begin / ukPanelRows, panels = llvm::divideCeil(end - begin, ukPanelRows);
   packPanels(*finalEncoding, blocks, end - begin, columns, 0, panels,
              out + panel * layout.panelBytes);
+  return error;
 }

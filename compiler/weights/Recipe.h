@@ -18,6 +18,7 @@
 #include "compiler/support/ModelSource.h"
 #include "compiler/weights/Format.h"
 #include "compiler/weights/Parts.h"
+#include "compiler/weights/Quantize.h"
 #include "llvm/Support/Error.h"
 #include <optional>
 
@@ -35,12 +36,17 @@ public:
                  : llvm::ArrayRef(source, rows * sourceEncoding->rowBytes(columns));
   }
   uint64_t pieces() const;
-  /// Writes piece `i` to its place in the weight's final bytes, which start at `out`.
-  void evaluate(uint64_t piece, uint8_t *out) const;
+  /// Writes piece `i` to its place in the weight's final bytes, which start at `out`. Gives the
+  /// error that quantizing it made.
+  QuantizeError evaluate(uint64_t piece, uint8_t *out) const;
+  /// True where bits are lost: a quantize step.
+  bool isLossy() const { return finalEncoding->grouped && finalEncoding != sourceEncoding; }
   /// Dequantizes final row `row` (before packing) to out[columns].
   void dequantizeRow(uint64_t row, float *out) const;
 
 private:
+  /// Reads a quantize step; the error lacks the weight's name.
+  llvm::Error readQuantize(llm::QuantizeAttr step, llvm::ArrayRef<SourceFile> files);
   /// Says where the source rows are; the error lacks the weight's name.
   llvm::Error findSource(llm::WeightOp weight, llvm::ArrayRef<SourceFile> files);
   /// The source rows [begin, end); `storage` holds them where they must be gathered.
@@ -54,6 +60,7 @@ private:
   const Encoding *sourceEncoding = nullptr, *finalEncoding = nullptr;
   uint64_t rows = 0, columns = 0;
   float scale = 1;
+  const float *importance = nullptr; // of columns, or null
   bool packed = false;
   uint64_t finalBytes = 0;
   PackedLayout layout = {};

@@ -37,6 +37,16 @@ llm.weight @w [16, 16] "f16" from 0 at 0 recipe [#llm.scale<2.0 : f32>]
 
 // -----
 
+// expected-error @+1 {{recipe: quantize<"int4_g32"> of a vector}}
+llm.weight @w [16] "f32" from 0 at 0 recipe [#llm.quantize<"int4_g32">]
+
+// -----
+
+// expected-error @+1 {{'llm.weight' op has a step other than pack after its quantize step}}
+llm.weight @w [16, 16] "f32" from 0 at 0 recipe [#llm.quantize<"int4_g32">, #llm.cast<"f32">]
+
+// -----
+
 // expected-error @+1 {{recipe: recipe step 5 : i64 is not known}}
 llm.weight @w [16, 16] "f16" from 0 at 0 recipe [5]
 

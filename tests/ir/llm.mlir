@@ -14,6 +14,9 @@ llm.weight @codes [3, 40] "int4_g32_zp_f32" from 0 at 0
 llm.weight @channels [3, 40] "int8_row" from 0 at 0
   parts <codes = "i8", stride = 3, scales = <"f16" from 1 at 0 stride 3>, transposed = true>
   recipe [#llm.pack<"panel16">]
+// CHECK: llm.weight @fewer [48, 16] "f16" from 1 at 64 recipe [#llm.quantize<"int4_g32", importance = <"f32" from 2 at 0 stride 0>>, #llm.pack<"panel16">]
+llm.weight @fewer [48, 16] "f16" from 1 at 64
+  recipe [#llm.quantize<"int4_g32", importance = <"f32" from 2 at 0 stride 0>>, #llm.pack<"panel16">]
 // CHECK: llm.weight @gain [16] "f32" from 0 at 0
 llm.weight @gain [16] "f32" from 0 at 0
 llm.weight @shift [16] "f32" from 0 at 64

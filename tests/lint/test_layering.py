@@ -34,6 +34,7 @@ MAY_INCLUDE = {
     "frontends/tokenizer": [*IR, "frontends/common"],
     "passes/fuse": IR,
     "passes/kv": IR,
+    "passes/quantize": WEIGHTS,
     "passes/schedule": WEIGHTS,
     "tools/llmc": [*LLVM, "compiler", "frontends", *RUNTIME],
     "tools/llmc-opt": [*LLVM, "compiler/driver"],

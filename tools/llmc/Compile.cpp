@@ -7,14 +7,35 @@
 
 #include "compiler/driver/Compile.h"
 #include "tools/llmc/Commands.h"
+#include "llvm/ADT/StringExtras.h"
 #include <memory>
 
 using namespace llmc;
+using namespace llmc::tool;
+
+/// Rules as they are, and those of files, a line each; '#' begins a comment.
+static llvm::Error readQuantMap(llvm::ArrayRef<std::string> arguments,
+                                std::vector<std::string> &rules) {
+  for (const std::string &argument : arguments) {
+    if (llvm::StringRef(argument).contains('=')) {
+      rules.push_back(argument);
+      continue;
+    }
+    llvm::Expected<std::string> text = readFile(argument);
+    if (!text)
+      return text.takeError();
+    for (llvm::StringRef line : llvm::split(*text, '\n'))
+      if (llvm::StringRef rule = line.split('#').first.trim(); !rule.empty())
+        rules.push_back(rule.str());
+  }
+  return llvm::Error::success();
+}
 
 void llmc::tool::addCompile(CLI::App &app, Action &action) {
   struct Arguments {
     CompileOptions options;
     std::string phase = phaseName(Phase::Emit).str(), activations = "int8", numerics;
+    std::vector<std::string> quantMap;
   };
   auto arguments = std::make_shared<Arguments>();
   CompileOptions &options = arguments->options;
@@ -42,6 +63,18 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
       ->check(CLI::PositiveNumber);
   command->add_option("--tokenizer", options.tokenizer,
                       "Use the tokenizer.json and chat template in this folder");
+  command->add_option("--quant", options.quant,
+                      "Quantize matrices: none (default), int8, int8-channel, int4, int4-mixed, or "
+                      "an encoding such as int4_g64_min");
+  command
+      ->add_option("--quant-map", arguments->quantMap,
+                   "PATTERN=ENCODING for weights of such names (* for any text, none keeps), or a "
+                   "file of such lines; the first that matches counts")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--max-kl", options.maxKl,
+                   "Fail where quantizing costs more mean KL divergence from the source")
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--pre", options.preTokenizer,
                       "Use this pre-tokenizer instead of the file's");
   std::vector<std::string> phases;
@@ -62,6 +95,8 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
       if (!arguments->numerics.empty())
         options.numerics = arguments->numerics == "fast" ? Numerics::Fast : Numerics::Strict;
       options.compileTo = *parsePhase(arguments->phase);
+      if (llvm::Error error = readQuantMap(arguments->quantMap, options.quantOverrides))
+        return error;
       return compile(options);
     };
   });

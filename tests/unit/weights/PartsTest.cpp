@@ -182,6 +182,52 @@ TEST_F(Parts, KindsOfScales) {
   EXPECT_EQ(all[0][1], -1 * 0.333251953125f);
 }
 
+// A quantize step makes final rows from whatever the source is, parts too, and may weigh columns.
+TEST_F(Parts, QuantizeSteps) {
+  std::mt19937 rng(3);
+  std::normal_distribution<float> normal(0, 1);
+  std::vector<float> values(40 * 64), weights(64, 1.0f);
+  for (float &v : values)
+    v = normal(rng);
+  for (size_t k = 0; k < 64; k += 2)
+    weights[k] = 1000;
+  const size_t at = add(values), importance = add(weights);
+  auto error = [&](const std::string &step) {
+    auto r = recipe("[40, 64] \"f32\" from 0 at " + ::at(at) + " recipe [" + step +
+                    ", #llm.pack<\"panel16\">]");
+    if (!r) {
+      ADD_FAILURE() << llvm::toString(r.takeError());
+      return 0.0;
+    }
+    EXPECT_TRUE(r->isLossy());
+    std::vector<uint8_t> packed(r->bytes());
+    for (uint64_t i = 0; i < r->pieces(); ++i)
+      EXPECT_GT(r->evaluate(i, packed.data()).relative(), 0);
+    std::vector<float> row(64);
+    double sum = 0;
+    for (size_t n = 0; n < 40; ++n) {
+      dequantizePackedRow(*lookupEncoding("int4_g32"), packed.data(), 64, n, row.data());
+      for (size_t k = 0; k < 64; k += 2)
+        sum += (row[k] - values[n * 64 + k]) * (row[k] - values[n * 64 + k]);
+    }
+    return sum;
+  };
+  const double plain = error("#llm.quantize<\"int4_g32\">");
+  EXPECT_GT(plain, 0);
+  EXPECT_LT(error("#llm.quantize<\"int4_g32\", importance = <\"f32\" from 0 at " +
+                  ::at(importance) + " stride 0>>"),
+            0.95 * plain);
+  for (const char *step :
+       {"#llm.quantize<\"q4_k\">", "#llm.quantize<\"int4_g32_zp\">", "#llm.quantize<\"f16\">",
+        "#llm.quantize<\"int4_g32\", importance = <\"f16\" from 0 at 0 stride 0>>",
+        "#llm.quantize<\"int4_g32\", importance = <\"f32\" from 0 at 10400 stride 0>>",
+        "#llm.quantize<\"int4_g32\", importance = <\"f32\" from 1 at 0 stride 0>>"}) {
+    auto r = recipe("[40, 64] \"f32\" from 0 at " + ::at(at) + " recipe [" + step + "]");
+    EXPECT_FALSE(bool(r)) << step;
+    llvm::consumeError(r.takeError());
+  }
+}
+
 TEST_F(Parts, Refusals) {
   const size_t codes = add(std::vector<uint8_t>(128, 0)), scales = add(std::vector<float>(4, 1));
   auto text = [&](const std::string &encoding, const std::string &kind, const std::string &stride,
