@@ -14,6 +14,7 @@ using namespace llmc::ptx;
 
 namespace {
 const char *const source = R"(
+#include <cstdio>
 #include <cuda_fp16.h>
 extern "C" __global__ void add(const float *a, const float *b, float *c, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -66,6 +67,10 @@ extern "C" __global__ void cases(int *out) {
   default: v = 1000; break;
   }
   out[t] = v;
+}
+extern "C" __global__ void prints(int *out) {
+  if (threadIdx.x & 1) printf("odd %d\n", threadIdx.x);
+  out[threadIdx.x] = printf("%d\n", threadIdx.x) + threadIdx.x;
 }
 __constant__ int table[8] = {3, 1, 4, 1, 5, 9, 2, 6};
 __device__ int counter = 5;
@@ -202,6 +207,13 @@ TEST_F(Basic, Calls) {
   auto got = h.download<int>(out, 64);
   for (int t = 0; t < 64; ++t)
     EXPECT_EQ(got[t], fib(t % 20) + (t % 3 ? 0 : fib(t % 7)));
+}
+
+TEST_F(Basic, PrintfPrintsNothing) {
+  uint64_t out = h.allocate(128);
+  Error e = h.launch("prints", 1, 32, out);
+  ASSERT_FALSE(e) << e.message;
+  EXPECT_EQ(h.download<int>(out, 32)[17], 17);
 }
 
 TEST_F(Basic, Cases) {

@@ -9,7 +9,7 @@
 #include "tests/ptx/emulator/Lanes.h"
 
 #include <algorithm>
-#include <functional>
+#include <cstring>
 
 namespace llmc::ptx {
 
@@ -95,6 +95,17 @@ bool Builder::body(uint32_t index) {
   return true;
 }
 
+/// printf: prints nothing, and gives 0.
+static void printNothing(Warp &w, const Inst &i, uint32_t mask) {
+  for (unsigned l = 0; l < 32; ++l) {
+    uint64_t at = uint64_t(l) * w.program->localBytes + i.imm;
+    if (!(mask >> l & 1))
+      continue;
+    memset(w.local.data() + at, 0, 4);
+    w.localInit.set(at, 4);
+  }
+}
+
 bool Builder::call() {
   Modifiers modifiers(insn->modifiers);
   modifiers.take("uni");
@@ -113,6 +124,21 @@ bool Builder::call() {
   if (name == "__assertfail") {
     emit(make(Class::Other, trapLanes));
     return true;
+  }
+  if (name == "vprintf") {
+    Inst print = make(Class::Other, printNothing);
+    uint64_t address = 0;
+    Space space = Space::Local;
+    if (results && results->size() == 1 && (*results)[0].variable >= 0) {
+      if (!variableAddress((*results)[0], address, space))
+        return false;
+      if (space != Space::Local || frame->function->variables[(*results)[0].variable].size < 4)
+        return fail("passes an argument of another size");
+      print.imm = uint32_t(address);
+      emit(print);
+      return true;
+    }
+    return fail("passes another number of arguments than the function takes");
   }
   auto it = module.functionIndex.find(name);
   if (it == module.functionIndex.end() || module.functions[it->second].isDeclaration ||
