@@ -93,6 +93,12 @@ step "unit tests"
 unit release
 [ -z "$fast" ] || finish
 
+step "runtime for AArch64"
+if tools/install-deps.sh --aarch64; then
+  check "build for AArch64" build runtime-aarch64 && unit runtime-aarch64
+else
+  echo "no arm64 packages: the tests that need them are skipped"
+fi
 step "end to end"
 tools/fetch-models.sh || echo "no models: the tests that need them are skipped"
 python e2e tests/e2e

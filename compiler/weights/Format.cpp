@@ -6,10 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/weights/Format.h"
-#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/MathExtras.h"
 #include <memory>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 using namespace llmc;
@@ -95,7 +96,7 @@ constexpr std::pair<const char *, UkFloatKind> scaleKinds[] = {{"", ukF16}, {"_f
 struct GroupTable {
   std::vector<std::unique_ptr<std::string>> names;
   std::vector<Encoding> rows;
-  llvm::StringMap<unsigned> index;
+  std::unordered_map<std::string_view, unsigned> index;
 
   GroupTable() {
     for (const CodeKind &codes : codeKinds)
@@ -110,7 +111,7 @@ struct GroupTable {
   void add(const CodeKind &codes, const std::string &name, int32_t group, UkMin min,
            UkFloatKind scale) {
     names.push_back(std::make_unique<std::string>(name));
-    index[name] = rows.size();
+    index[*names.back()] = rows.size();
     const uint16_t high = 4 * codes.lo; // bytes of the low plane of 32 elements
     const int32_t middle = min ? 0 : codes.codebook ? 128 : 1 << (codes.lo + codes.hi - 1);
     rows.push_back({*names.back(),
@@ -157,7 +158,7 @@ const Encoding *llmc::lookupEncoding(llvm::StringRef name) {
     for (const Encoding &encoding : list)
       if (encoding.name == name)
         return &encoding;
-  auto found = groupTable().index.find(name);
+  auto found = groupTable().index.find({name.data(), name.size()});
   return found == groupTable().index.end() ? nullptr : &groupTable().rows[found->second];
 }
 

@@ -16,8 +16,10 @@ namespace {
 
 #if defined(__x86_64__)
 constexpr std::string_view kArchitecture = "x86_64";
+constexpr const char *kLeastTarget = "x86-64-v3";
 #elif defined(__aarch64__)
 constexpr std::string_view kArchitecture = "aarch64";
+constexpr const char *kLeastTarget = "aarch64";
 #endif
 
 /// What keeps `variant` from running on a CPU with `features`; empty if nothing does.
@@ -61,7 +63,8 @@ StatusOr<const fb::Variant *> llmc::rt::chooseVariant(const fb::Artifact &header
   if (obstacles.empty())
     return invalidArgument("there is no variant '" + name + "', only " + targets);
   return unsupported("no variant runs on this CPU: " + obstacles +
-                     "; compile for it with --target native");
+                     "; compile for it with --target native, or elsewhere with --target " +
+                     kLeastTarget);
 }
 
 StatusOr<std::shared_ptr<const Model>> Model::load(const std::string &path,

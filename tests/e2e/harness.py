@@ -5,6 +5,9 @@ Environment:
     LLMC_MODELS   folder of the two real models      (default: ~/.cache/llmc-models)
     LLMC_SHARED   folder of third-party data         (default: ../shared beside the checkout)
     LLMC_PACKAGES folder for packages of PyPI        (default: ~/.cache/llmc-packages)
+    LLMC_AARCH64_BIN      folder of llmc-run for AArch64   (default: build-aarch64/bin)
+    LLMC_AARCH64_SYSROOT  the libraries that it needs      (default:
+                          ~/.cache/llmc-sysroots/aarch64)
 
 What cannot be had is skipped by name. Artifacts are kept in <build>/e2e-cache, under a name made of
 everything they depend on.
@@ -31,6 +34,9 @@ MODELS = pathlib.Path(os.environ.get("LLMC_MODELS", pathlib.Path.home() / ".cach
 SHARED = pathlib.Path(os.environ.get("LLMC_SHARED", ROOT / "../shared"))
 PACKAGES = pathlib.Path(os.environ.get("LLMC_PACKAGES",
                                        pathlib.Path.home() / ".cache/llmc-packages"))
+AARCH64_BIN = pathlib.Path(os.environ.get("LLMC_AARCH64_BIN", ROOT / "build-aarch64/bin"))
+AARCH64_SYSROOT = pathlib.Path(os.environ.get(
+    "LLMC_AARCH64_SYSROOT", pathlib.Path.home() / ".cache/llmc-sysroots/aarch64"))
 DATA = ROOT / "tests/data"
 LLMC, LLMC_RUN = str(BIN / "llmc"), str(BIN / "llmc-run")
 REAL_MODELS = ("smollm2-135m", "gemma3-270m")
@@ -126,6 +132,20 @@ def package(requirement):
     return folder
 
 
+def emulated(architecture, cpu):
+    """The command that runs llmc-run on an emulated CPU; skips the test where there is none."""
+    name = "qemu-" + architecture
+    emulator = shutil.which(name) or shutil.which(name + "-static")
+    if not emulator:
+        raise unittest.SkipTest("no " + name)
+    if architecture == "x86_64":
+        return (emulator, "-cpu", cpu, LLMC_RUN)
+    program = AARCH64_BIN / "llmc-run"
+    if not program.exists():
+        raise unittest.SkipTest("no %s; the preset runtime-aarch64 builds it" % program)
+    return (emulator, "-L", AARCH64_SYSROOT, "-cpu", cpu, program)
+
+
 def reference(name):
     """What PyTorch computes for a real model in float32 on its dequantized weights.
 
@@ -178,9 +198,9 @@ def ids(tokens):
     return ",".join(map(str, tokens))
 
 
-def generate(artifact, prompt, count, *arguments, env=None):
+def generate(artifact, prompt, count, *arguments, env=None, program=(LLMC_RUN,)):
     """Greedy tokens after a prompt of token ids: llmc-run's JSON."""
-    return succeed(LLMC_RUN, artifact, "--tokens", ids(prompt), "-n", count, "--temp", "0",
+    return succeed(*program, artifact, "--tokens", ids(prompt), "-n", count, "--temp", "0",
                    "--json", *arguments, env=env).json
 
 
@@ -198,11 +218,11 @@ def read_npy(path):
     return rows, columns, values
 
 
-def prompt_logits(artifact, prompt, *arguments):
+def prompt_logits(artifact, prompt, *arguments, program=(LLMC_RUN,)):
     """The logits of every position of a prompt, a list of rows."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "logits.npy")
-        succeed(LLMC_RUN, artifact, "--tokens", ids(prompt), "--logits", path, *arguments)
+        succeed(*program, artifact, "--tokens", ids(prompt), "--logits", path, *arguments)
         rows, columns, values = read_npy(path)
     return [values[r * columns:(r + 1) * columns] for r in range(rows)]
 

@@ -6,8 +6,8 @@ import struct
 import unittest
 
 import fixtures
-from harness import (LLMC, LLMC_RUN, TestCase, compiled, compiled_fixture, generate, ids, model,
-                     reference, run, succeed)
+from harness import (LLMC, LLMC_RUN, TestCase, compiled, compiled_fixture, emulated, generate, ids,
+                     model, prompt_logits, reference, run, shared, succeed)
 
 VARIANTS = ("x86-64-v4+vnni", "x86-64-v3")
 
@@ -47,10 +47,7 @@ class InstructionSets(TestCase):
     PROMPT = [3, 1, 4, 1, 5]
 
     def emulate(self, cpu, artifact, *arguments):
-        emulator = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
-        if not emulator:
-            self.skipTest("no qemu-x86_64")
-        result = run(emulator, "-cpu", cpu, LLMC_RUN, artifact, "--tokens", ids(self.PROMPT), "-n",
+        result = run(*emulated("x86_64", cpu), artifact, "--tokens", ids(self.PROMPT), "-n",
                      "16", "--temp", "0", "--json", *arguments)
         # What the emulator says of the CPU model is its own.
         result.stderr = b"".join(line for line in result.stderr.splitlines(keepends=True)
@@ -80,6 +77,79 @@ class InstructionSets(TestCase):
                            program="llmc-run: ")
         self.assertRefused(run(LLMC_RUN, both, "--tokens", "1", "--variant", "none"), "'none'",
                            *VARIANTS, program="llmc-run: ")
+
+
+class AArch64(TestCase):
+    """Artifacts compiled here for AArch64 give the bits and the tokens of this machine there."""
+
+    TARGETS = "native,aarch64,aarch64+i8mm"
+    # The first has i8mm, the second dotprod only; the best variant is taken on each.
+    CPUS = ("max", "cortex-a76")
+    PROMPT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 35, 89]
+
+    def assertSameEverywhere(self, artifact, prompt, count, *cpus):
+        logits, tokens = prompt_logits(artifact, prompt), generate(artifact, prompt, count)["tokens"]
+        for cpu in cpus or self.CPUS:
+            with self.subTest(cpu=cpu):
+                program = emulated("aarch64", cpu)
+                self.assertEqual(prompt_logits(artifact, prompt, program=program), logits)
+                self.assertEqual(generate(artifact, prompt, count, program=program)["tokens"],
+                                 tokens)
+
+    def test_random_models(self):
+        # Nibbles, codes of 8 bits, sub-scales; then float32 everywhere.
+        for encoding, size, activations in (("q4_1", 64, "int8"), ("q8_0", 64, "int8"),
+                                            ("q6_k", 256, "int8"), ("q4_0", 64, "f32")):
+            with self.subTest(encoding=encoding, activations=activations):
+                gguf = fixtures.random_model(encoding=encoding, width=size, mlp=2 * size)
+                self.assertSameEverywhere(
+                    compiled_fixture(gguf, "--target", self.TARGETS, "--activations", activations,
+                                     "--numerics", "strict"),
+                    self.PROMPT, 24)
+
+    def test_other_architectures(self):
+        for name in ("gemma2", "starcoder2"):
+            with self.subTest(model=name):
+                source = shared("zoo/%s-dense.gguf" % name)
+                self.assertSameEverywhere(compiled(source, "--target", self.TARGETS, "--numerics",
+                                                   "strict"), self.PROMPT, 8, "max")
+
+    def test_real_model(self):
+        prompt = reference("smollm2-135m")["prompts"][0]["ids"][:8]
+        artifact = compiled(model("smollm2-135m"), "--target", self.TARGETS, "--numerics",
+                            "strict")
+        self.assertSameEverywhere(artifact, prompt, 4, "max")
+
+    def test_threads(self):
+        artifact = compiled_fixture(fixtures.random_model(encoding="q4_1"), "--target",
+                                    self.TARGETS, "--numerics", "strict")
+        expected = generate(artifact, self.PROMPT, 24)["tokens"]
+        for threads in (1, 2, 3):
+            got = generate(artifact, self.PROMPT, 24, "--threads", threads,
+                           program=emulated("aarch64", "max"))
+            self.assertEqual(got["tokens"], expected)
+
+    def test_nothing_fits(self):
+        gguf = fixtures.random_model(encoding="q4_1")
+        for cpu, targets, text in (("cortex-a53", "aarch64,aarch64+i8mm", "dotprod"),
+                                   ("cortex-a76", "aarch64+i8mm", "needs i8mm"),
+                                   ("max", "x86-64-v3", "x86_64")):
+            with self.subTest(cpu=cpu, targets=targets):
+                artifact = compiled_fixture(gguf, "--target", targets)
+                result = run(*emulated("aarch64", cpu), artifact, "--tokens", "1", "-n", "1")
+                self.assertRefused(result, text, "no variant runs on this CPU", "--target aarch64",
+                                   program="llmc-run: ")
+        if os.uname().machine == "x86_64":
+            artifact = compiled_fixture(gguf, "--target", "aarch64")
+            self.assertRefused(run(LLMC_RUN, artifact, "--tokens", "1", "-n", "1"), "aarch64",
+                               "--target x86-64-v3", program="llmc-run: ")
+
+    def test_weights_are_stored_once(self):
+        gguf = fixtures.random_model(encoding="q4_1", vocabulary=4096)
+        sizes = [compiled_fixture(gguf, "--target", targets).stat().st_size
+                 for targets in ("x86-64-v3", "aarch64", "x86-64-v3,aarch64")]
+        weights = gguf.bytes()
+        self.assertLess(sizes[2], sizes[0] + sizes[1] - len(weights) * 0.9)
 
 
 class Variants(TestCase):

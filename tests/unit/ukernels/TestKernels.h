@@ -23,40 +23,49 @@
 #include <string>
 #include <vector>
 
-#define UK_KERNELS(X)                                                                              \
-  X(uk_matmul)                                                                                     \
-  X(uk_gemv)                                                                                       \
-  X(uk_tiles_begin)                                                                                \
-  X(uk_tiles_end)                                                                                  \
-  X(uk_dequant_row)                                                                                \
-  X(uk_quantize_act)                                                                               \
-  X(uk_copy_act_f32)                                                                               \
-  X(uk_rms_norm)                                                                                   \
-  X(uk_layer_norm)                                                                                 \
-  X(uk_add)                                                                                        \
-  X(uk_scale)                                                                                      \
-  X(uk_act)                                                                                        \
-  X(uk_glu)                                                                                        \
-  X(uk_softcap)                                                                                    \
-  X(uk_block_max) X(uk_rope_table) X(uk_rope) X(uk_k_store) X(uk_v_store) X(uk_kv_widen)           \
-      X(uk_attend_chunk) X(uk_attend_merge) X(uk_attend_finish)
+/// X(prefix, name) for every kernel.
+#define UK_KERNELS(X, prefix)                                                                      \
+  X(prefix, uk_matmul)                                                                             \
+  X(prefix, uk_gemv)                                                                               \
+  X(prefix, uk_tiles_begin)                                                                        \
+  X(prefix, uk_tiles_end)                                                                          \
+  X(prefix, uk_dequant_row)                                                                        \
+  X(prefix, uk_quantize_act)                                                                       \
+  X(prefix, uk_copy_act_f32)                                                                       \
+  X(prefix, uk_rms_norm)                                                                           \
+  X(prefix, uk_layer_norm)                                                                         \
+  X(prefix, uk_add)                                                                                \
+  X(prefix, uk_scale)                                                                              \
+  X(prefix, uk_act)                                                                                \
+  X(prefix, uk_glu)                                                                                \
+  X(prefix, uk_softcap)                                                                            \
+  X(prefix, uk_block_max)                                                                          \
+  X(prefix, uk_rope_table)                                                                         \
+  X(prefix, uk_rope)                                                                               \
+  X(prefix, uk_k_store)                                                                            \
+  X(prefix, uk_v_store)                                                                            \
+  X(prefix, uk_kv_widen)                                                                           \
+  X(prefix, uk_attend_chunk)                                                                       \
+  X(prefix, uk_attend_merge)                                                                       \
+  X(prefix, uk_attend_finish)
 
 namespace llmc::test {
 
 struct Kernels {
   const char *isa;
-#define X(name) decltype(&::name) name;
-  UK_KERNELS(X)
-#undef X
+#define FIELD(prefix, name) decltype(&::name) name;
+  UK_KERNELS(FIELD, )
+#undef FIELD
 };
 
 /// Those of Tiles.cpp in Uk.h that only some instruction sets have.
-#define UK_BF16_KERNELS(X) X(uk_bf16_act) X(uk_bf16_panels) X(uk_bf16_matmul)
+#define UK_BF16_KERNELS(X, prefix)                                                                 \
+  X(prefix, uk_bf16_act) X(prefix, uk_bf16_panels) X(prefix, uk_bf16_matmul)
 
 struct Bf16Kernels {
-#define X(name) decltype(&::name) name;
-  UK_BF16_KERNELS(X)
-#undef X
+#define FIELD(prefix, name) decltype(&::name) name;
+  UK_BF16_KERNELS(FIELD, )
+#undef FIELD
 };
 /// Of `isa`; null where it has none.
 const Bf16Kernels *bf16Kernels(const char *isa);

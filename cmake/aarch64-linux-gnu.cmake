@@ -1,0 +1,35 @@
+# Cross-compiles the runtime for AArch64 Linux with clang and lld, against the packages that
+# `tools/install-deps.sh --aarch64` unpacked; tests run under qemu-aarch64.
+if(NOT LLMC_AARCH64_SYSROOT)
+  if(DEFINED ENV{LLMC_AARCH64_SYSROOT})
+    set(LLMC_AARCH64_SYSROOT $ENV{LLMC_AARCH64_SYSROOT})
+  else()
+    set(LLMC_AARCH64_SYSROOT $ENV{HOME}/.cache/llmc-sysroots/aarch64)
+  endif()
+endif()
+set(LLMC_AARCH64_SYSROOT ${LLMC_AARCH64_SYSROOT} CACHE PATH "arm64 libraries and headers")
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LLMC_AARCH64_SYSROOT)
+if(NOT EXISTS ${LLMC_AARCH64_SYSROOT}/packages)
+  message(FATAL_ERROR "no sysroot in ${LLMC_AARCH64_SYSROOT}; tools/install-deps.sh --aarch64 makes it")
+endif()
+
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_SYSROOT ${LLMC_AARCH64_SYSROOT})
+set(CMAKE_C_COMPILER_TARGET aarch64-linux-gnu)
+set(CMAKE_CXX_COMPILER_TARGET aarch64-linux-gnu)
+set(CMAKE_ASM_COMPILER_TARGET aarch64-linux-gnu)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} ${CMAKE_SYSROOT})
+set(ENV{PKG_CONFIG_LIBDIR}
+  ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${CMAKE_SYSROOT}/usr/share/pkgconfig)
+
+find_program(LLMC_QEMU_AARCH64 NAMES qemu-aarch64 qemu-aarch64-static)
+if(LLMC_QEMU_AARCH64)
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${LLMC_QEMU_AARCH64} -L ${CMAKE_SYSROOT})
+endif()
