@@ -40,7 +40,7 @@ def main():
     HERE.mkdir(exist_ok=True)
     seed("bpe")
     seed("bpe-fallback", {**BPE, "byte_fallback": True, "vocab": letters(
-        "ab", "th", "<unk>", *("<0x%02X>" % b for b in range(256)))},
+        "ab", "th", "<unk>", *("<0x%02X>" % b for b in range(256)))}, added_tokens=[],
          decoder=sequence("decoders", {"type": "ByteFallback"}, {"type": "Fuse"},
                           {"type": "Strip", "content": " ", "start": 1, "stop": 0}))
     seed("bpe-affixes", {**BPE, "end_of_word_suffix": "b", "continuing_subword_prefix": "##"},
