@@ -106,6 +106,7 @@ llvm::Error CompileReport::write(llvm::StringRef path, const ArtifactContents &c
       for (const ArtifactVariant &variant : contents.variants)
         json.object([&] {
           json.attribute("target", variant.target);
+          json.attribute("numerics", variant.fast ? "fast" : "strict");
           json.attribute("kernels", int64_t(variant.kernels.size()));
           json.attribute("code_bytes", int64_t(variant.code.size()));
         });

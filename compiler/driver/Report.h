@@ -13,7 +13,7 @@
 //    "fidelity": {"perplexity", "source_perplexity", "mean_kld", "same_top", "tokens"},
 //    "programs": [{"name", "max_rows", "dispatches", "barriers", "barriers_per_layer",
 //                  "arena_bytes"}],
-//    "variants": [{"target", "kernels", "code_bytes"}]}
+//    "variants": [{"target", "numerics", "kernels", "code_bytes"}]}
 //
 // "error" is 0 for a weight whose numbers did not change, else the root of the mean
 // square error relative to the weight's; "fidelity" is there where any did.

@@ -24,8 +24,8 @@ def Sched_Access : Sched_Enum<"Access", "what a dispatch does to a binding", [
   I32EnumAttrCase<"Read", 0, "read">, I32EnumAttrCase<"Write", 1, "write">,
   I32EnumAttrCase<"Update", 2, "update">]>;
 
-// How activations reach the dot products. Code generation puts bf16 in the place of int8 in prefill,
-// for targets with tiles and where bits may differ from decode's.
+// How activations reach the dot products. In prefill code generation puts bf16 in the place of the
+// others, for targets with tiles and where bits may differ from decode's.
 def Sched_ActKind : Sched_Enum<"ActKind", "arithmetic of activations", [
   I32EnumAttrCase<"Int8", 0, "int8">, I32EnumAttrCase<"F32", 1, "f32">,
   I32EnumAttrCase<"BF16", 2, "bf16">]>;

@@ -53,10 +53,11 @@ def Sched_LinearKernelOp : Sched_Kernel<"linear_kernel"> {
     attend kernel for `merge`), [norm weight, [norm bias]], per segment weight and
     [bias], then [residual], then per result the output (none with `logits`).
     Tiles are the panels of the segments in order; a gated pair shares its tile.
-    `prefill`: of the prefill program only, and with records made by kernels that
-    say the same. With fast numerics a target may multiply them in another
-    arithmetic; records of int8 have room for those of bf16, in whole blocks of
-    16 rows. See llm.linear for the arithmetic.
+    `prefill`: of the prefill program only (not in the reference mode), and with
+    records made by kernels that say the same. With fast numerics a target may
+    multiply them in another arithmetic; every record has room for one of bf16,
+    and there is room for whole blocks of 16 rows. See llm.linear for the
+    arithmetic.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$features, Sched_ActKindAttr:$act,
       Sched_PrologueAttr:$prologue, OptionalAttr<Sched_NormSpecAttr>:$norm, ArrayAttr:$segments,

@@ -35,7 +35,7 @@
 // An activation row is made once and serves every format:
 //   int8: per group of 32 one 64-byte UkActGroup; x ~= d[half] * q
 //   f32:  K floats
-//   bf16: K values, padded to 32: as long as int8, so that code generation may choose
+//   bf16: K values, padded to 32: no longer than the others, so that code generation may choose
 //
 // A panel expanded to bf16 has rows of 64 bytes: sixteen pairs (k, k + 1), k even.
 //

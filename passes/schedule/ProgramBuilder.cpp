@@ -63,6 +63,8 @@ private:
 
   MLIRContext *ctx() { return builder.getContext(); }
   IntegerAttr i64(int64_t value) { return builder.getI64IntegerAttr(value); }
+  /// Marks kernels whose arithmetic a target may choose: of prefill, but not in the reference mode.
+  UnitAttr prefill() { return unit(!options.few && !options.f32); }
   UnitAttr unit(bool set) { return set ? builder.getUnitAttr() : UnitAttr(); }
   FloatAttr f32(float value) { return builder.getF32FloatAttr(value); }
 
@@ -174,7 +176,7 @@ private:
         "act", ukActStride(act == ActKind::Int8 ? ukActInt8 : ukActF32, features), kTileRows);
     FlatSymbolRefAttr kernel =
         kernels.get<PrepareKernelOp>(op->getLoc(), i64(features), ActKindAttr::get(ctx(), act),
-                                     normSpec(norm), unit(outRows), unit(!options.few));
+                                     normSpec(norm), unit(outRows), prefill());
     SmallVector<Attribute> bindings{read(bufferOf(input))};
     bindNorm(norm, bindings);
     bindings.push_back(write(out));
@@ -245,7 +247,7 @@ private:
         op.getGatedAttr(), op.getActivationAttr(), op.getScaleAttr(), op.getSoftcapAttr(),
         unit(bool(op.getResidual())), unit(outRows), unit(logits), i64(options.familyRows),
         i64(merge ? attend.getHeads() : 0), i64(merge ? kv(attend.getKvAttr()).getWindow() : 0),
-        i64(merge ? maxChunks(kv(attend.getKvAttr())) : 0), unit(!options.few));
+        i64(merge ? maxChunks(kv(attend.getKvAttr())) : 0), prefill());
     dispatch(op, logits ? "logits" : roleOf(op), kernel,
              TilesAttr::get(ctx(), panels, 0, 0, 0, outRows), bindings);
     return success();
@@ -279,7 +281,7 @@ private:
         op.getHeadsAttr(), i64(cache.getHeads()), i64(cache.getHeadDim()),
         normSpec(op.getQNormAttr()), normSpec(op.getKNormAttr()), i64(pairs),
         llm::RopeKindAttr::get(ctx(), kind), cache.getEncodingAttr(), cache.getCapacityAttr(),
-        i64(options.familyRows), unit(!options.few));
+        i64(options.familyRows), prefill());
     int64_t tiles = op.getHeads() + 2 * cache.getHeads();
     dispatch(op, "qkv", kernel, TilesAttr::get(ctx(), tiles, 0, 0, 0, false), bindings);
     return success();

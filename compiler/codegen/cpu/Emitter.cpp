@@ -16,7 +16,7 @@ Emitter::Emitter(ModuleOp module, bool bf16Tiles)
     : module(module), builder(module.getLoc(), module.getContext()), bf16Tiles(bf16Tiles) {}
 
 sched::ActKind Emitter::arithmetic(sched::ActKind act, bool prefill) {
-  if (!bf16Tiles || !prefill || act != sched::ActKind::Int8)
+  if (!bf16Tiles || !prefill)
     return act;
   bf16Used = true;
   return sched::ActKind::BF16;

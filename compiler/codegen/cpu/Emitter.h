@@ -44,8 +44,8 @@ struct PackedMatrix {
 
 class Emitter {
 public:
-  /// Emits into `module`, which becomes one code object. `bf16Tiles`: prefill is computed in bf16
-  /// where its matrices are quantized.
+  /// Emits into `module`, which becomes one code object. `bf16Tiles`: prefill is computed in
+  /// bf16.
   Emitter(mlir::ModuleOp module, bool bf16Tiles);
 
   /// Starts the kernel `name`; its arguments are at hand until the next one is started.

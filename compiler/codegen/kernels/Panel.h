@@ -121,6 +121,28 @@ UK_INLINE void addDots(const UkFormat &f, const GroupScales &s, const UkActGroup
   }
 }
 
+/// Both eight-bit kinds are the upper half of an f16, e4m3 with an exponent less by 8.
+UK_INLINE vf loadF8(int32_t kind, const uint8_t *p) {
+  typedef uint16_t U __attribute__((ext_vector_type(ukLanes)));
+  typedef _Float16 H __attribute__((ext_vector_type(ukLanes)));
+  typedef uint8_t B __attribute__((ext_vector_type(ukLanes), aligned(1)));
+  const U bits = __builtin_convertvector(*(const B *)p, U);
+  if (kind == ukF8E5M2)
+    return __builtin_convertvector((H)(bits << 8), vf);
+  const vf v = __builtin_convertvector((H)((bits & 128) << 8 | (bits & 127) << 7), vf) * 256.0f;
+  return __builtin_convertvector((bits & 127) == 127, vi) ? vf(__builtin_nanf("")) : v;
+}
+
+UK_INLINE vf loadFloats(const UkFormat &f, const uint8_t *p) {
+  if (f.floatKind >= ukF8E4M3)
+    return loadF8(f.floatKind, p);
+  if (f.floatKind == ukF16)
+    return load<vf, _Float16>(p);
+  if (f.floatKind == ukBF16)
+    return loadBf16<vf>(p);
+  return loadAs<vf>(p);
+}
+
 /// The dequantized column i of a k-vector: as ggml, the product and the sum are rounded apart.
 UK_INLINE vf dequantColumn(const UkFormat &f, vb w, int i, const GroupScales &s, int sub) {
   vi code = (vi)w >> (8 * i) & 255;

@@ -46,6 +46,18 @@ typedef UkVec<ukLanes>::U vu;
 /// To the nearest bf16, ties away from zero, in the upper half of a lane.
 UK_INLINE vu roundBf16(vf v) { return (vu)v + 0x8000; }
 
+/// Two columns as pairs of bf16.
+UK_INLINE vu bf16Pairs(vf even, vf odd) {
+  return roundBf16(even) >> 16 | (roundBf16(odd) & 0xffff0000u);
+}
+
+UK_INLINE void bf16FloatPanel(const UkFormat &f, const uint8_t *codes, int64_t K, char *to) {
+  const int64_t bytes = ukFloatBytes(f.floatKind) * ukPanelRows;
+  for (int64_t k = 0; k < ukRoundUp(K, ukGroup); k += 2, to += 64)
+    store(to, bf16Pairs(k < K ? loadFloats(f, codes + k * bytes) : vf(0.0f),
+                        k + 1 < K ? loadFloats(f, codes + (k + 1) * bytes) : vf(0.0f)));
+}
+
 template <int blocks, int panels>
 UK_TILED UK_INLINE void bf16Tile(const char *b, int64_t panelBytes, const char *act, int64_t stride,
                                  int64_t groups, float *out, int64_t outStride) {
@@ -126,6 +138,11 @@ UK_EXPORT void uk_bf16_panels(const void *w, int32_t panels, int64_t K, UK_FORMA
   const auto *codes = (const uint8_t *)w;
   auto *to = (char *)out;
   for (int64_t p = 0; p < panels; ++p, codes += ukPanelBytes(f, K)) {
+    if (f.floatKind) {
+      bf16FloatPanel(f, codes, K, to);
+      to += ukBf16PanelBytes(K);
+      continue;
+    }
     const uint8_t *scales = codes + ukPanelCodesBytes(f, K);
     for (int64_t g = 0; g < groups; ++g, to += 1024) {
       vb w8[8];
@@ -134,9 +151,8 @@ UK_EXPORT void uk_bf16_panels(const void *w, int32_t panels, int64_t K, UK_FORMA
           loadScales(f, scales + g / perRecord * ukScaleRecordBytes(f), g % perRecord, 0);
       UK_UNROLL for (int j = 0; j < 8; ++j) UK_UNROLL for (int i = 0; i < 4; i += 2) {
         const int sub = j / 4 * (f.group < ukGroup);
-        const vu low = roundBf16(dequantColumn(f, w8[j], i, s, sub)) >> 16;
-        const vu high = roundBf16(dequantColumn(f, w8[j], i + 1, s, sub)) & 0xffff0000u;
-        store(to + 64 * (2 * j + i / 2), low | high);
+        store(to + 64 * (2 * j + i / 2), bf16Pairs(dequantColumn(f, w8[j], i, s, sub),
+                                                   dequantColumn(f, w8[j], i + 1, s, sub)));
       }
     }
   }

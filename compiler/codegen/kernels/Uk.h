@@ -66,7 +66,7 @@ UK_EXPORT void uk_dequant_row(const void *w, int64_t row, int64_t K, UK_FORMAT_A
 
 /// x[K] to a bf16 activation row.
 UK_EXPORT void uk_bf16_act(const float *x, int64_t K, void *act_row);
-/// `panels` packed panels of a quantized format to `panels` bf16 panels.
+/// `panels` packed panels of any format to `panels` bf16 panels.
 UK_EXPORT void uk_bf16_panels(const void *w, int32_t panels, int64_t K, UK_FORMAT_ARGS, void *out);
 /// out[m * out_stride + 16 p + r], p < `panels` (1 or 2) bf16 panels at `b`, m < rows. Rows are
 /// computed sixteen at a time: as many are read at `act` and written at `out`.

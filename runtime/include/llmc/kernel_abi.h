@@ -13,7 +13,8 @@
  * are independent: any split over workers gives the same bits. `buffers` are
  * the dispatch's bindings, resolved to addresses, in the artifact's order.
  * `scratch` belongs to the calling worker (Program.scratch_size bytes, 64-byte
- * aligned, contents undefined). A kernel allocates nothing and calls nothing.
+ * aligned, contents undefined). A kernel allocates nothing and calls nothing, and
+ * releases matrix tiles that it configures.
  *
  *===----------------------------------------------------------------------===*/
 

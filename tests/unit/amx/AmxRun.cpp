@@ -5,16 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//   amx-run ARTIFACT --tokens 1,2,... [--variant NAME] [--threads N] [--chunk N] [--decode N]
-//                    [--refuse]
+//   amx-run ARTIFACT --tokens 1,2,... [--variant NAME] [--threads N] [--chunk N]
+//                    [--decode N | --verify N] [--refuse]
 //   amx-run ARTIFACT --text FILE --against ARTIFACT [--window N] [--windows N]
 //
 // What llmc-run and llmc eval do, with the runtime told that this processor has
 // AMX: on one that has not, the emulator executes the artifact's tile
 // instructions. Prints one JSON object: the mode, the variant that was taken,
-// checksums of the logits after each of the last N tokens, which are decoded, and
-// of the prompt's last before them; instructions, and whether tiles were left in
-// use. --refuse plays an operating system that does not give the registers.
+// checksums of the logits after each of the last N tokens, which are decoded (or
+// verified in one step), and of the prompt's last before them; instructions, and whether tiles were
+// left in use. --refuse plays an operating system that does not give the registers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,7 +43,7 @@ bool emulated = false, refuse = false;
 struct Arguments {
   std::string artifact, variant, text, against;
   std::vector<int32_t> tokens;
-  uint32_t threads = 2, chunk = 0, decode = 0;
+  uint32_t threads = 2, chunk = 0, decode = 0, verify = 0;
   EvalOptions eval;
 };
 } // namespace
@@ -119,12 +119,18 @@ static Status run(const Arguments &arguments, amx::Mode mode, Json &report) {
                                            {.prefillChunk = arguments.chunk}));
   report["variant"] = session->getModel().variant().target()->str();
   const std::span<const int32_t> tokens(arguments.tokens);
-  const size_t prompt = tokens.size() - std::min<size_t>(arguments.decode, tokens.size() - 1);
+  const size_t prompt =
+      tokens.size() - std::min<size_t>(arguments.decode + arguments.verify, tokens.size() - 1);
   amx::resetCounts();
   LLMC_RETURN_IF_ERROR(session->prefill(tokens.first(prompt)));
   const amx::Counts n = amx::counts();
   report["logits"] = {digest(session->logits())};
-  for (int32_t token : tokens.subspan(prompt)) {
+  if (arguments.verify) {
+    LLMC_RETURN_IF_ERROR(session->verify(tokens.subspan(prompt)));
+    for (uint32_t row = 0; row < tokens.size() - prompt; ++row)
+      report["logits"].push_back(digest(session->logits(row)));
+  }
+  for (int32_t token : tokens.subspan(arguments.verify ? tokens.size() : prompt)) {
     LLMC_RETURN_IF_ERROR(session->decode(token));
     report["logits"].push_back(digest(session->logits()));
   }
@@ -133,7 +139,7 @@ static Status run(const Arguments &arguments, amx::Mode mode, Json &report) {
                                     {"tilestore", n.stores},      {"int8_dots", n.byteDots},
                                     {"bf16_dots", n.bf16Dots}};
   const amx::Counts after = amx::counts();
-  report["decode_dots"] = after.byteDots + after.bf16Dots - n.byteDots - n.bf16Dots;
+  report["later_dots"] = after.byteDots + after.bf16Dots - n.byteDots - n.bf16Dots;
   std::atomic<bool> inUse = false;
   pool->run([&](unsigned) { inUse = inUse || amx::tilesInUse(); });
   report["tiles_left_in_use"] = inUse.load();
@@ -149,6 +155,7 @@ int main(int argc, char **argv) {
   app.add_option("--threads", arguments.threads);
   app.add_option("--chunk", arguments.chunk);
   app.add_option("--decode", arguments.decode);
+  app.add_option("--verify", arguments.verify);
   app.add_flag("--refuse", refuse);
   app.add_option("--text", arguments.text);
   app.add_option("--against", arguments.against);
