@@ -14,6 +14,8 @@
 #include "compiler/driver/Report.h"
 #include "compiler/ir/Sched.h"
 #include "frontends/gguf/ImportGguf.h"
+#include "frontends/onnx/ImportOnnx.h"
+#include "frontends/onnx/ModelReader.h"
 #include "frontends/tokenizer/LoadTokenizer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -125,26 +127,10 @@ private:
     return llvm::Error::success();
   }
 
-  llvm::Error import() {
-    begin(phaseName(Phase::Import), "reading " + options.input);
-    // A folder or a tokenizer.json gives a vocabulary only.
-    bool tokenizerOnly = llvm::sys::path::filename(options.input) == "tokenizer.json" ||
-                         llvm::sys::fs::is_directory(options.input);
-    if (!tokenizerOnly)
-      if (llvm::Error error = importModel())
-        return error;
-    if (tokenizerOnly || !options.tokenizer.empty())
-      if (llvm::Error error =
-              useTokenizer(options.tokenizer.empty() ? options.input : options.tokenizer))
-        return error;
-    if (llvm::Error error = checkText())
-      return error;
-    if (model.module && failed(mlir::verify(*model.module)))
-      return makeError(options.input + ": the imported model is not valid");
-    return llvm::Error::success();
-  }
-
-  llvm::Error importModel() {
+  /// The frontend of the file's format.
+  llvm::Expected<ImportedModel> importFile() {
+    if (onnx::isOnnxFile(options.input))
+      return importOnnx(options.input, context);
     GgufImportOptions import;
     if (!options.preTokenizer.empty())
       import.preOverride = options.preTokenizer;
@@ -156,7 +142,41 @@ private:
     };
     import.knownPreList = knownPreTokenizerNames();
     import.context = options.context;
-    llvm::Expected<ImportedModel> imported = importGguf(options.input, context, import);
+    return importGguf(options.input, context, import);
+  }
+
+  llvm::Error import() {
+    begin(phaseName(Phase::Import), "reading " + options.input);
+    // A folder or a tokenizer.json gives a vocabulary only.
+    bool tokenizerOnly = llvm::sys::path::filename(options.input) == "tokenizer.json" ||
+                         llvm::sys::fs::is_directory(options.input);
+    if (!tokenizerOnly)
+      if (llvm::Error error = importModel())
+        return error;
+    if (llvm::StringRef folder = tokenizerPlace(tokenizerOnly); !folder.empty())
+      if (llvm::Error error = useTokenizer(folder))
+        return error;
+    if (llvm::Error error = checkText())
+      return error;
+    if (model.module && failed(mlir::verify(*model.module)))
+      return makeError(options.input + ": the imported model is not valid");
+    return llvm::Error::success();
+  }
+
+  /// Where the tokenizer is, if it is not in the model: as asked for, or beside an ONNX file.
+  llvm::StringRef tokenizerPlace(bool tokenizerOnly) {
+    if (!options.tokenizer.empty())
+      return options.tokenizer;
+    if (tokenizerOnly)
+      return options.input;
+    llvm::StringRef folder = llvm::sys::path::parent_path(options.input);
+    folder = folder.empty() ? "." : folder;
+    bool isBare = model.tokenizer.kind == TokenizerData::Kind::None;
+    return isBare && onnx::isOnnxFile(options.input) && hasTokenizer(folder) ? folder : "";
+  }
+
+  llvm::Error importModel() {
+    llvm::Expected<ImportedModel> imported = importFile();
     if (!imported)
       return imported.takeError();
     model = std::move(*imported);

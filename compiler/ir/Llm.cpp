@@ -63,6 +63,12 @@ LogicalResult applyStep(Attribute step, WeightState &state,
         state.shape[0] = slice.getCount();
         return success();
       })
+      .Case([&](TransposeAttr) -> LogicalResult {
+        if (state.shape.size() != 2 || !isFloatEncoding(state.encoding))
+          return emit() << "transpose of a weight that is no matrix of floats";
+        std::swap(state.shape[0], state.shape[1]);
+        return success();
+      })
       .Case([&](CastAttr cast) -> LogicalResult {
         if (!isFloatEncoding(cast.getEncoding()))
           return emit() << "cast to '" << cast.getEncoding() << "', which is not a float encoding";
@@ -106,6 +112,8 @@ LogicalResult WeightOp::verify() {
       return emitOpError("has a step after its pack step");
     if (i > 0 && isa<QuantizeAttr>(getRecipe()[i - 1]) && !isa<PackAttr>(step))
       return emitOpError("has a step other than pack after its quantize step");
+    if (isa<TransposeAttr>(step) && (i > 0 || getParts()))
+      return emitOpError("has a transpose that is not the first step");
     if (failed(applyStep(step, state, [&] { return emitOpError("recipe: "); })))
       return failure();
   }

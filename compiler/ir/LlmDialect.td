@@ -115,6 +115,10 @@ def Llm_SliceRowsAttr : Llm_Attr<"SliceRows", "slice_rows"> {
   let assemblyFormat = "`<` $begin `,` $count `>`";
 }
 
+def Llm_TransposeAttr : Llm_Attr<"Transpose", "transpose"> {
+  let summary = "the source is `[columns, rows]` of a float encoding; always first";
+}
+
 def Llm_CastAttr : Llm_Attr<"Cast", "cast"> {
   let summary = "convert to another float encoding (dequantizing where needed)";
   let parameters = (ins StringRefParameter<"target encoding">:$encoding);

@@ -37,6 +37,8 @@ llvm::Expected<Recipe> Recipe::create(llm::WeightOp weight, llvm::ArrayRef<Sourc
                                  r.sourceEncoding->name + " needs");
   if (llvm::Error error = r.findSource(weight, files))
     return makeError(weight, llvm::toString(std::move(error)));
+  r.sourceIsMapped =
+      files[weight.getFile()].bytes->getBufferKind() == llvm::MemoryBuffer::MemoryBuffer_MMap;
   const uint64_t rowBytes = r.sourceEncoding->rowBytes(r.columns);
 
   llvm::Error failure = llvm::Error::success();
@@ -46,7 +48,7 @@ llvm::Expected<Recipe> Recipe::create(llm::WeightOp weight, llvm::ArrayRef<Sourc
     bool known =
         llvm::TypeSwitch<mlir::Attribute, bool>(step)
             .Case([&](llm::SliceRowsAttr slice) {
-              if (r.parts) {
+              if (r.parts || r.transposedRows) {
                 r.firstRow += slice.getBegin();
                 r.rows = slice.getCount();
               } else if (vector) {
@@ -56,6 +58,11 @@ llvm::Expected<Recipe> Recipe::create(llm::WeightOp weight, llvm::ArrayRef<Sourc
                 r.source += slice.getBegin() * rowBytes;
                 r.rows = slice.getCount();
               }
+              return true;
+            })
+            .Case([&](llm::TransposeAttr) {
+              r.transposedRows = r.columns;
+              std::swap(r.rows, r.columns);
               return true;
             })
             .Case([&](llm::CastAttr) { return true; })
@@ -135,9 +142,19 @@ llvm::Error Recipe::readQuantize(llm::QuantizeAttr step, llvm::ArrayRef<SourceFi
 const uint8_t *Recipe::sourceRows(uint64_t begin, uint64_t end,
                                   std::vector<uint8_t> &storage) const {
   const uint64_t rowBytes = sourceEncoding->rowBytes(columns);
-  if (!parts)
+  if (!parts && !transposedRows)
     return source + begin * rowBytes;
   storage.resize((end - begin) * rowBytes);
+  if (transposedRows) {
+    // Elements of one column lie side by side: a few of them are read at a time, for all rows.
+    const uint64_t size = sourceEncoding->rowBytes(1);
+    for (uint64_t k = 0; k < columns; ++k) {
+      const uint8_t *from = source + (k * transposedRows + firstRow + begin) * size;
+      for (uint64_t i = 0; i < end - begin; ++i)
+        std::memcpy(storage.data() + (i * columns + k) * size, from + i * size, size);
+    }
+    return storage.data();
+  }
   parts->gather(firstRow + begin, firstRow + end, storage.data());
   return storage.data();
 }

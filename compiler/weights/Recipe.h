@@ -30,8 +30,11 @@ public:
   static llvm::Expected<Recipe> create(llm::WeightOp weight, llvm::ArrayRef<SourceFile> files);
 
   uint64_t bytes() const { return finalBytes; }
-  /// The rows of the source that the recipe reads.
+  /// The bytes of the source in its mapped file that the recipe reads; none where the source is not
+  /// mapped.
   llvm::ArrayRef<uint8_t> sourceBytes() const {
+    if (!sourceIsMapped)
+      return {};
     return parts ? parts->codeBytes()
                  : llvm::ArrayRef(source, rows * sourceEncoding->rowBytes(columns));
   }
@@ -57,6 +60,8 @@ private:
   const uint8_t *source = nullptr;  // of row 0, after slices; or
   std::optional<SourceParts> parts; // what rows are gathered from,
   uint64_t firstRow = 0;            // from this row on
+  bool sourceIsMapped = false;
+  uint64_t transposedRows = 0; // of a source [columns][rows]: its rows; 0: it is [rows][columns]
   const Encoding *sourceEncoding = nullptr, *finalEncoding = nullptr;
   uint64_t rows = 0, columns = 0;
   float scale = 1;

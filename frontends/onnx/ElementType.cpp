@@ -149,6 +149,8 @@ uint64_t onnx::floatToBits(ElementType type, double value, bool saturate) {
   if (std::isnan(value)) {
     if (f.specials == Specials::NegativeZero)
       return uint64_t(1) << signBit;
+    if (f.specials == Specials::None)
+      return 0;
     return sign | (f.specials == Specials::Ieee ? special | (uint64_t(1) << (f.mantissaBits - 1))
                                                 : (uint64_t(1) << signBit) - 1);
   }

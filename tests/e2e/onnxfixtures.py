@@ -3,7 +3,8 @@
     onnxfixtures.py FOLDER
 
 writes graphs/*.onnx, refused/*.onnx with refused.json (what the message of each must say), and
-folded/*.onnx: graphs of constants, whose output `y` must equal their initializer `want`.
+folded/*.onnx: graphs of constants, whose output `y` must equal their initializer `want`; and
+models/*.onnx beside models/rand.gguf, which has the same weights.
 """
 
 import json
@@ -11,6 +12,8 @@ import math
 import pathlib
 import sys
 
+import fixtures
+from onnxmodels import from_gguf
 from onnxwriter import *
 
 
@@ -288,8 +291,28 @@ def folded():
     }
 
 
+def models():
+    """One model in many forms; the values are arguments of from_gguf()."""
+    rand = fixtures.random_model()
+    forms = {style: dict(style=style) for style in ("primitive", "tables", "opset23", "contrib")}
+    forms["packed"] = dict(style="contrib", packed=True)
+    for style in ("primitive", "tables", "opset23", "contrib"):
+        forms[style + "-window"] = dict(style=style, window=4)
+        forms[style + "-softcap"] = dict(style=style, softcap=2.0)
+    for style in ("primitive", "opset23"):
+        forms[style + "-no-past"] = dict(style=style, past=False)
+    for i, names in enumerate(("numbers", "pairs", "nothing")):
+        forms["names-" + names] = dict(style="primitive", names=names, shuffle=i)
+    return rand, {name: from_gguf(rand, **form) for name, form in forms.items()}
+
+
 def write_all(folder):
     folder = pathlib.Path(folder)
+    rand, forms = models()
+    (folder / "models").mkdir(parents=True, exist_ok=True)
+    rand.write(folder / "models/rand.gguf")
+    for name, data in forms.items():
+        (folder / "models" / (name + ".onnx")).write_bytes(data)
     for name, files in (("graphs", graphs()), ("folded", folded()),
                         ("refused", {n: data for n, (data, _) in refused().items()})):
         (folder / name).mkdir(parents=True, exist_ok=True)

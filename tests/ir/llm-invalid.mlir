@@ -22,6 +22,16 @@ llm.weight @w [16, 16] "f32" from 0 at 0 recipe [#llm.slice_rows<8, 16>]
 // -----
 
 // A slice is checked against what the steps before it leave.
+// expected-error @+1 {{recipe: transpose of a weight that is no matrix of floats}}
+llm.weight @w [16, 32] "q8_0" from 0 at 0 recipe [#llm.transpose]
+
+// -----
+
+// expected-error @+1 {{has a transpose that is not the first step}}
+llm.weight @w [16, 32] "f16" from 0 at 0 recipe [#llm.cast<"f32">, #llm.transpose]
+
+// -----
+
 // expected-error @+1 {{recipe: slice_rows<0, 9> leaves the 8 rows}}
 llm.weight @w [16, 16] "f32" from 0 at 0 recipe [#llm.slice_rows<0, 8>, #llm.slice_rows<0, 9>]
 

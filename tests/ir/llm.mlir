@@ -7,6 +7,8 @@ llm.weight @table [32, 16] "q8_0" from 0 at 4096
 // CHECK: llm.weight @sliced [48, 16] "f16" from 1 at 64 recipe [#llm.slice_rows<16, 32>, #llm.cast<"f32">, #llm.scale<1.250000e-01 : f32>, #llm.pack<"panel16">]
 llm.weight @sliced [48, 16] "f16" from 1 at 64
   recipe [#llm.slice_rows<16, 32>, #llm.cast<"f32">, #llm.scale<0.125 : f32>, #llm.pack<"panel16">]
+// CHECK: llm.weight @flipped [16, 48] "f16" from 0 at 0 recipe [#llm.transpose, #llm.slice_rows<32, 16>]
+llm.weight @flipped [16, 48] "f16" from 0 at 0 recipe [#llm.transpose, #llm.slice_rows<32, 16>]
 // CHECK: llm.weight @codes [3, 40] "int4_g32_zp_f32" from 0 at 0 parts <codes = "u4", stride = 64, scales = <"f32" from 0 at 96 stride 2>, offsets = <"u4" from 0 at 120 stride 2>>
 llm.weight @codes [3, 40] "int4_g32_zp_f32" from 0 at 0
   parts <codes = "u4", stride = 64, scales = <"f32" from 0 at 96 stride 2>, offsets = <"u4" from 0 at 120 stride 2>>

@@ -128,7 +128,8 @@ static Error inferGroupQuery(InferContext &context) {
   const Shape *q = context.shape(0);
   const Node &node = context.node();
   int64_t heads = node.integer("num_heads", 0), kvHeads = node.integer("kv_num_heads", 0);
-  if (heads <= 0 || kvHeads <= 0)
+  constexpr int64_t kMostHeads = 1 << 16;
+  if (heads <= 0 || kvHeads <= 0 || heads > kMostHeads || kvHeads > kMostHeads)
     return context.error("needs num_heads and kv_num_heads");
   std::optional<Shape> y, presentKey, presentValue;
   if (q && q->size() == 3) {

@@ -119,6 +119,10 @@ static int64_t floorMod(int64_t a, int64_t b) {
 }
 static int64_t truncMod(int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a % b; }
 static double floatMod(double a, double b) { return std::fmod(a, b); }
+static double floatFloorMod(double a, double b) {
+  double m = std::fmod(a, b);
+  return m != 0 && (m < 0) != (b < 0) ? m + b : m;
+}
 static int64_t powInt(int64_t a, int64_t b) {
   if (b < 0)
     return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
@@ -134,7 +138,7 @@ static constexpr Binary kSub = {[](double a, double b) { return a - b; }, subInt
 static constexpr Binary kMul = {[](double a, double b) { return a * b; }, mulInt, nullptr};
 static constexpr Binary kDiv = {[](double a, double b) { return a / b; }, divInt,
                                 [](uint64_t a, uint64_t b) { return b ? a / b : 0; }};
-static constexpr Binary kMod = {floatMod, floorMod,
+static constexpr Binary kMod = {floatFloorMod, floorMod,
                                 [](uint64_t a, uint64_t b) { return b ? a % b : 0; }};
 static constexpr Binary kFmod = {floatMod, truncMod,
                                  [](uint64_t a, uint64_t b) { return b ? a % b : 0; }};
@@ -148,9 +152,15 @@ static constexpr Binary kMin = {minFloat, [](int64_t a, int64_t b) { return std:
 static constexpr Binary kAnd = {nullptr, [](int64_t a, int64_t b) { return a & b; }, nullptr};
 static constexpr Binary kOr = {nullptr, [](int64_t a, int64_t b) { return a | b; }, nullptr};
 static constexpr Binary kXor = {nullptr, [](int64_t a, int64_t b) { return a ^ b; }, nullptr};
-static constexpr Binary kLeft = {nullptr, nullptr,
+// A shift by the width or more, or by a negative number, shifts everything out; to the right,
+// signed numbers keep their sign.
+static int64_t shiftLeft(int64_t a, int64_t b) {
+  return b >= 0 && b < 64 ? int64_t(uint64_t(a) << b) : 0;
+}
+static int64_t shiftRight(int64_t a, int64_t b) { return a >> (b >= 0 && b < 64 ? b : 63); }
+static constexpr Binary kLeft = {nullptr, shiftLeft,
                                  [](uint64_t a, uint64_t b) { return b < 64 ? a << b : 0; }};
-static constexpr Binary kRight = {nullptr, nullptr,
+static constexpr Binary kRight = {nullptr, shiftRight,
                                   [](uint64_t a, uint64_t b) { return b < 64 ? a >> b : 0; }};
 static constexpr Binary kPRelu = {[](double x, double slope) { return x < 0 ? x * slope : x; },
                                   [](int64_t x, int64_t s) { return x < 0 ? mulInt(x, s) : x; },

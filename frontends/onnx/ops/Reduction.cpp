@@ -109,8 +109,11 @@ static FoldResult reduce(const FoldContext &context, const Tensor &input,
     sum = op.step(sum, values[n++]);
   }
   double count = outputs ? double(input.elements()) / double(outputs) : 0;
-  for (double &sum : sums)
+  for (double &sum : sums) {
     sum = op.end(sum, count);
+    if (input.type == ElementType::Bool)
+      sum = sum > 0; // the largest of nothing is false
+  }
   return one(Tensor::ofDoubles(input.type, result, sums));
 }
 
