@@ -83,10 +83,10 @@ private:
     std::vector<Offset<fb::KeyValue>> properties;
     for (const auto &[key, value] : m.properties)
       properties.push_back(fb::CreateKeyValueDirect(fbb, key.c_str(), value.c_str()));
-    return fb::CreateModelDirect(fbb, m.name.c_str(), m.architecture.c_str(), m.vocab, m.hidden,
-                                 m.layers, m.context, m.trainContext, parameters,
-                                 m.activations.c_str(), m.numerics.c_str(), m.source.c_str(),
-                                 &properties);
+    return fb::CreateModelDirect(
+        fbb, m.name.c_str(), m.architecture.c_str(), m.vocab, m.hidden, m.layers, m.context,
+        m.trainContext, parameters, m.activations.c_str(), m.numerics.c_str(), m.source.c_str(),
+        &properties, m.isGraph ? fb::ModelKind::Graph : fb::ModelKind::Language);
   }
 
   Offset<fb::KvPlan> kvPlan() {
@@ -127,6 +127,22 @@ private:
     llvm_unreachable("all kinds are handled");
   }
 
+  std::vector<Offset<fb::Port>> ports(sched::ProgramOp program, sched::PortKind kind) {
+    std::vector<Offset<fb::Port>> list;
+    for (auto port : program.getOps<sched::PortOp>()) {
+      if (port.getKind() != kind)
+        continue;
+      auto buffer = llvm::cast<sched::BufferOp>(
+          mlir::SymbolTable::lookupSymbolIn(program, port.getBufferAttr().getAttr()));
+      std::vector<uint64_t> shape(port.getShape().begin(), port.getShape().end());
+      bool empty = llvm::is_contained(shape, 0);
+      list.push_back(fb::CreatePortDirect(fbb, port.getName().str().c_str(),
+                                          port.getElement().str().c_str(), &shape,
+                                          *buffer.getOffset(), empty ? 0 : buffer.getBytes()));
+    }
+    return list;
+  }
+
   Offset<fb::Program> program(const ArtifactVariant &v, sched::ProgramOp op,
                               const llvm::StringMap<uint32_t> &kernelIndex) {
     std::vector<Offset<fb::Dispatch>> dispatches;
@@ -154,9 +170,10 @@ private:
       scratch = std::max<uint64_t>(scratch, v.scratchBytes.lookup(dispatch.getKernel()));
       barrier = false;
     }
+    auto inputs = ports(op, sched::PortKind::Input), outputs = ports(op, sched::PortKind::Output);
     return fb::CreateProgramDirect(fbb, op.getSymName().str().c_str(), op.getMaxRows(),
                                    op.getArenaSize().value_or(0), llvm::alignTo(scratch, 64),
-                                   &dispatches);
+                                   &dispatches, &inputs, &outputs);
   }
 
   Offset<fb::Variant> variant(const ArtifactVariant &v, uint32_t section) {

@@ -38,6 +38,8 @@ struct ArtifactVariant {
 /// Facts about the model that are not in the module.
 struct ArtifactModel {
   std::string name, architecture, source, activations, numerics;
+  /// A program of tensors in and tensors out, without tokens.
+  bool isGraph = false;
   int64_t vocab = 0, hidden = 0, layers = 0, context = 0, trainContext = 0;
   std::vector<std::pair<std::string, std::string>> properties;
 };

@@ -13,9 +13,11 @@
 #include "compiler/driver/Progress.h"
 #include "compiler/driver/Report.h"
 #include "compiler/ir/Sched.h"
+#include "frontends/common/ImportError.h"
 #include "frontends/gguf/ImportGguf.h"
 #include "frontends/onnx/ImportOnnx.h"
 #include "frontends/onnx/ModelReader.h"
+#include "frontends/onnx/lower/ImportGraph.h"
 #include "frontends/tokenizer/LoadTokenizer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -130,7 +132,7 @@ private:
   /// The frontend of the file's format.
   llvm::Expected<ImportedModel> importFile() {
     if (onnx::isOnnxFile(options.input))
-      return importOnnx(options.input, context);
+      return importOnnxFile();
     GgufImportOptions import;
     if (!options.preTokenizer.empty())
       import.preOverride = options.preTokenizer;
@@ -143,6 +145,35 @@ private:
     import.knownPreList = knownPreTokenizerNames();
     import.context = options.context;
     return importGguf(options.input, context, import);
+  }
+
+  /// A language model, or else a graph of tensors.
+  llvm::Expected<ImportedModel> importOnnxFile() {
+    std::string notRaised;
+    if (options.shapes.empty() && options.constants.empty()) {
+      llvm::Expected<ImportedModel> raised = importOnnx(options.input, context);
+      if (raised)
+        return raised;
+      llvm::Error other =
+          llvm::handleErrors(raised.takeError(), [&](std::unique_ptr<ImportError> error) {
+            if (error->getKind() != ImportError::Kind::Unsupported)
+              return llvm::Error(std::move(error));
+            notRaised = error->getMessage().str();
+            return llvm::Error::success();
+          });
+      if (other)
+        return other;
+    }
+    llvm::Expected<ImportedModel> graph =
+        importOnnxGraph(options.input, context, {options.shapes, options.constants});
+    if (graph || notRaised.empty()) {
+      if (!notRaised.empty())
+        warn("compiled as a graph of tensors, not as a language model: " + notRaised);
+      return graph;
+    }
+    std::string message = llvm::toString(graph.takeError());
+    return makeError(message == notRaised ? message
+                                          : notRaised + "; as a graph of tensors: " + message);
   }
 
   llvm::Error import() {
@@ -228,6 +259,9 @@ private:
   bool isFast() const { return options.numerics != Numerics::Strict; }
 
   llvm::Error checkContext() {
+    pipeline.graph = bool(model.module->lookupSymbol("graph"));
+    if (pipeline.graph)
+      return llvm::Error::success();
     auto trained = (*model.module)->getAttrOfType<mlir::IntegerAttr>("llm.context_length");
     info.trainContext = trained ? trained.getInt() : 0;
     pipeline.context = options.context     ? options.context
@@ -250,10 +284,13 @@ private:
     info.name = moduleString("llm.name");
     info.architecture = moduleString("llm.architecture");
     info.source = llvm::sys::path::filename(options.input).str();
+    info.properties = model.properties;
+    info.isGraph = pipeline.graph;
+    if (info.isGraph)
+      return;
     info.activations = options.f32Activations ? "f32" : "int8";
     info.context = pipeline.context;
     info.layers = llvm::range_size(module.getOps<llm::KvOp>());
-    info.properties = model.properties;
     auto forward = module.lookupSymbol<mlir::func::FuncOp>(llm::kForwardName);
     forward.walk([&](llm::EmbedOp embed) { info.hidden = llm::features(embed); });
     info.vocab = llvm::cast<mlir::RankedTensorType>(forward.getResultTypes()[0]).getDimSize(1);
@@ -310,8 +347,8 @@ private:
         if (std::error_code ec = llvm::sys::fs::create_directories(folder))
           return makeError("cannot create '" + folder + "': " + ec.message());
       }
-      llvm::Expected<cpu::CodeObject> object =
-          cpu::buildCodeObject(*model.module, *isa, {.dumpDir = folder, .fast = isFast()});
+      llvm::Expected<cpu::CodeObject> object = cpu::buildCodeObject(
+          *model.module, *isa, {.dumpDir = folder, .fast = isFast(), .quick = options.quick});
       if (!object)
         return object.takeError();
       if (options.numerics == Numerics::Fast && !object->fast)

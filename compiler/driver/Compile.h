@@ -37,6 +37,8 @@ struct CompileOptions {
   double maxKl = -1;
   /// Compare a lossy artifact with one of the source.
   bool measure = true;
+  /// Of an ONNX graph: "NAME=2x128" and "NAME=FILE.pb" (GraphImportOptions).
+  std::vector<std::string> shapes, constants;
   /// Replaces the pre-tokenizer that the file names.
   std::string preTokenizer;
   /// Last phase to run; before `emit`, its IR is printed to stdout and nothing is written.
@@ -46,6 +48,8 @@ struct CompileOptions {
   /// Where the report (Report.h) goes; empty: nowhere.
   std::string reportPath;
   bool quiet = false;
+  /// Compile fast rather than make fast code.
+  bool quick = false;
 };
 
 /// Compiles as asked; the error is one line that names the file, the place and the remedy.

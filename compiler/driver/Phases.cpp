@@ -15,6 +15,7 @@
 #include "passes/kv/Passes.h"
 #include "passes/quantize/Passes.h"
 #include "passes/schedule/Passes.h"
+#include "passes/tensor/Passes.h"
 
 using namespace llmc;
 
@@ -47,8 +48,21 @@ std::optional<Phase> llmc::parsePhase(llvm::StringRef name) {
   return std::nullopt;
 }
 
+static void addProgramPasses(mlir::OpPassManager &pm) {
+  mlir::OpPassManager &programs = pm.nest<sched::ProgramOp>();
+  programs.addPass(schedule::createPlaceBarriersPass());
+  programs.addPass(schedule::createPlanBuffersPass());
+}
+
 void llmc::buildPhasePipeline(mlir::OpPassManager &pm, Phase phase,
                               const PipelineOptions &options) {
+  if (options.graph) {
+    if (phase != Phase::Schedule)
+      return;
+    tensors::buildTensorPipeline(pm);
+    addProgramPasses(pm);
+    return;
+  }
   switch (phase) {
   case Phase::Fuse:
     pm.addPass(mlir::createCanonicalizerPass());
@@ -84,9 +98,7 @@ void llmc::buildPhasePipeline(mlir::OpPassManager &pm, Phase phase,
     form.verifyRows = options.verifyRows;
     pm.addPass(schedule::createPackWeightsPass());
     pm.addPass(schedule::createFormDispatchesPass(form));
-    mlir::OpPassManager &programs = pm.nest<sched::ProgramOp>();
-    programs.addPass(schedule::createPlaceBarriersPass());
-    programs.addPass(schedule::createPlanBuffersPass());
+    addProgramPasses(pm);
     return;
   }
   default:
@@ -100,6 +112,7 @@ struct PhaseOptions : mlir::PassPipelineOptions<PhaseOptions> {
   Option<int64_t> context{*this, "context", llvm::cl::desc("positions"), llvm::cl::init(4096)};
   Option<int64_t> prefillRows{*this, "prefill-rows", llvm::cl::desc("rows of a prefill step"),
                               llvm::cl::init(512)};
+  Option<bool> graph{*this, "graph", llvm::cl::desc("@graph on tensors"), llvm::cl::init(false)};
   Option<int64_t> verifyRows{*this, "verify-rows", llvm::cl::desc("rows of a verify step"),
                              llvm::cl::init(16)};
 };
@@ -110,18 +123,20 @@ void llmc::registerLlmcPasses() {
   kv::registerLlmcKvPasses();
   quantize::registerLlmcQuantizePasses();
   schedule::registerLlmcSchedulePasses();
+  tensors::registerLlmcTensorPasses();
   mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   for (Phase phase : {Phase::Fuse, Phase::PlanKv, Phase::Schedule})
     mlir::PassPipelineRegistration<PhaseOptions>(
         ("llmc-phase-" + phaseName(phase)).str(), ("the passes of phase " + phaseName(phase)).str(),
         [phase](mlir::OpPassManager &pm, const PhaseOptions &o) {
-          buildPhasePipeline(pm, phase,
-                             {o.f32, o.context, o.prefillRows, o.verifyRows, "none", {}});
+          buildPhasePipeline(
+              pm, phase, {o.f32, o.context, o.prefillRows, o.verifyRows, "none", {}, o.graph});
         });
 }
 
 void llmc::registerLlmcDialects(mlir::DialectRegistry &registry) {
   registry.insert<llm::LlmDialect, sched::SchedDialect, mlir::func::FuncDialect>();
+  tensors::registerTensorDialects(registry);
   cpu::registerCodegenDialects(registry);
 }

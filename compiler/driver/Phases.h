@@ -37,6 +37,8 @@ struct PipelineOptions {
   /// Of the pass llmc-quantize-weights.
   std::string quantScheme = "none";
   std::vector<std::string> quantOverrides;
+  /// The module is @graph on tensors, not @forward in the llm dialect.
+  bool graph = false;
 };
 
 /// Adds the passes of `phase`; nothing for import, codegen and emit.

@@ -70,6 +70,21 @@ LogicalResult QkvKernelOp::verify() {
   return success();
 }
 
+LogicalResult TensorKernelOp::verify() {
+  auto arguments = getBody().front().getArguments();
+  if (arguments.size() < 2 || !llvm::all_of(arguments.take_back(2), [](BlockArgument tile) {
+        return tile.getType().isIndex();
+      }))
+    return emitOpError("does not end its arguments with the first and the last tile");
+  for (BlockArgument binding : arguments.drop_back(2)) {
+    auto type = dyn_cast<MemRefType>(binding.getType());
+    if (!type || !type.hasStaticShape() || !type.getLayout().isIdentity())
+      return emitOpError("binds ")
+             << binding.getType() << " where a memref of static shape is expected";
+  }
+  return success();
+}
+
 LogicalResult BufferOp::verify() {
   if (getOffset() && *getOffset() % 64)
     return emitOpError("is at ") << *getOffset() << ", which is no multiple of 64";

@@ -27,6 +27,7 @@ def Sched_Dialect : Dialect {
 
 def Sched_ActKindAttr : EnumAttr<Sched_Dialect, Sched_ActKind, "act">;
 def Sched_PrologueAttr : EnumAttr<Sched_Dialect, Sched_Prologue, "prologue">;
+def Sched_PortKindAttr : EnumAttr<Sched_Dialect, Sched_PortKind, "port_kind">;
 def Sched_RowFnAttr : EnumAttr<Sched_Dialect, Sched_RowFn, "row_fn">;
 
 class Sched_Attr<string name, string mnem> : AttrDef<Sched_Dialect, name> { let mnemonic = mnem; }

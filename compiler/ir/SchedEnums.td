@@ -24,6 +24,9 @@ def Sched_Access : Sched_Enum<"Access", "what a dispatch does to a binding", [
   I32EnumAttrCase<"Read", 0, "read">, I32EnumAttrCase<"Write", 1, "write">,
   I32EnumAttrCase<"Update", 2, "update">]>;
 
+def Sched_PortKind : Sched_Enum<"PortKind", "who fills the buffer of a port", [
+  I32EnumAttrCase<"Input", 0, "input">, I32EnumAttrCase<"Output", 1, "output">]>;
+
 // How activations reach the dot products. In prefill code generation puts bf16 in the place of the
 // others, for targets with tiles and where bits may differ from decode's.
 def Sched_ActKind : Sched_Enum<"ActKind", "arithmetic of activations", [

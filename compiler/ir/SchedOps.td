@@ -12,6 +12,7 @@ include "SchedDialect.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Sched_Op<string mnemonic, list<Trait> traits = []> : Op<Sched_Dialect, mnemonic, traits>;
 
@@ -115,6 +116,33 @@ def Sched_RowKernelOp : Sched_Kernel<"row_kernel"> {
       UnitAttr:$out_rows);
 }
 
+def Sched_TensorKernelOp : Sched_Op<"tensor_kernel", [Symbol, NoTerminator, SingleBlock,
+    IsolatedFromAbove]> {
+  let summary = "tile = a step of the outermost parallel loop: loops over buffers";
+  let description = [{
+    Work that no llm op says: scf loops that read and write memrefs. The block's
+    arguments are the bindings, memrefs of static shape without a layout, then the
+    first tile and one past the last, of type index. Constants are `memref.global`s
+    of the module.
+
+    ```mlir
+    sched.tensor_kernel @exp {
+    ^bb0(%x: memref<8xf32>, %out: memref<8xf32>, %begin: index, %end: index):
+      %step = arith.constant 1 : index
+      scf.for %i = %begin to %end step %step {
+        %v = memref.load %x[%i] : memref<8xf32>
+        %e = math.exp %v : f32
+        memref.store %e, %out[%i] : memref<8xf32>
+      }
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Programs
 //===----------------------------------------------------------------------===//
@@ -133,6 +161,18 @@ def Sched_BufferOp : Sched_Op<"buffer", [Symbol]> {
   let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$bytes, OptionalAttr<Llm_Size>:$offset);
   let assemblyFormat = "$sym_name $bytes (`at` $offset^)? attr-dict";
   let hasVerifier = 1;
+}
+
+def Sched_PortOp : Sched_Op<"port", [HasParent<"ProgramOp">]> {
+  let summary = "an input or output of a program: a buffer that has a name for the caller";
+  let description = [{
+    The caller fills the buffers of inputs before the program runs and reads those
+    of outputs after it: they share their bytes with no other buffer. `element`
+    is a name of ONNX's types in lower case ("float", "int64", "bool", ...).
+  }];
+  let arguments = (ins Sched_PortKindAttr:$kind, StrAttr:$name, FlatSymbolRefAttr:$buffer,
+      StrAttr:$element, DenseI64ArrayAttr:$shape);
+  let assemblyFormat = "$kind $name $buffer $element $shape attr-dict";
 }
 
 def Sched_DispatchOp : Sched_Op<"dispatch", [HasParent<"ProgramOp">,

@@ -70,8 +70,10 @@ constexpr Encoding table[] = {
     floatEncoding("bf16", 30, 2, ukBF16),
 };
 
-/// Float encodings that no ggml type has.
+/// Encodings that no ggml type has. Raw bytes are elements of any type that only generated code
+/// reads: they are never dequantized.
 constexpr Encoding otherFloats[] = {
+    floatEncoding("raw", ~0u, 1, ukQuantized),
     floatEncoding("f8_e4m3", ~0u, 1, ukF8E4M3),
     floatEncoding("f8_e5m2", ~0u, 1, ukF8E5M2),
 };

@@ -73,9 +73,9 @@ class Analyzer {
 public:
   Analyzer(Model &model, const AnalysisOptions &options) : model(model), options(options) {}
   Error run();
+  Error visit(Node &node);
 
 private:
-  Error visit(Node &node);
   bool isWorthFolding(const Node &node);
   Error fold(Node &node, FoldFn fn);
   Error moveContents(Node &node);
@@ -249,6 +249,10 @@ Error Analyzer::run() {
 
 Error onnx::analyze(Model &model, const AnalysisOptions &options) {
   return Analyzer(model, options).run();
+}
+
+Error onnx::analyzeNode(Model &model, Node &node, const AnalysisOptions &options) {
+  return Analyzer(model, options).visit(node);
 }
 
 std::vector<Node *> onnx::liveNodes(const Graph &graph) {

@@ -43,6 +43,9 @@ struct AnalysisOptions {
 /// not known, listing all, and on nodes that contradict themselves.
 llvm::Error analyze(Model &model, const AnalysisOptions &options = {});
 
+/// The same for one node, where more has become known of its inputs.
+llvm::Error analyzeNode(Model &model, Node &node, const AnalysisOptions &options = {});
+
 /// The nodes that the graph's outputs need, in order; those whose outputs are all constants or
 /// known contents are not needed.
 std::vector<Node *> liveNodes(const Graph &graph);

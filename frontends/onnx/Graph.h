@@ -47,9 +47,12 @@ struct Value {
   Kind kind = Kind::Tensor;
   ElementType type = ElementType::Undefined;
   std::optional<Shape> shape; ///< nothing: not even the rank is known
-  Node *producer = nullptr;   ///< null: an input, or an initializer
-  unsigned index = 0;         ///< among the producer's outputs
-  std::vector<Node *> users;  ///< once per use
+  /// What the file says of an output of the graph; only sizes that depend on data need it.
+  ElementType declaredType = ElementType::Undefined;
+  std::optional<Shape> declaredShape;
+  Node *producer = nullptr;  ///< null: an input, or an initializer
+  unsigned index = 0;        ///< among the producer's outputs
+  std::vector<Node *> users; ///< once per use
   std::optional<Tensor> constant;
   std::optional<Contents> contents;
   bool isInitializer = false;

@@ -548,13 +548,22 @@ Error ModelReader::readGraph(Bytes message, Scope &scope, Graph &graph) {
     WireReader reader(output);
     WireField f;
     StringRef name;
-    while (reader.next(f))
+    Bytes type;
+    while (reader.next(f)) {
       if (f.number == 1)
         name = f.text();
+      else if (f.number == 2)
+        type = f.bytes;
+    }
     Value *value = scope.find(name).value_or(nullptr);
     if (reader.failed() || !value)
       return fail("graph " + quoted(graph.name) + " has the output " + quoted(name) +
                   ", which nothing computes");
+    Value declared;
+    if (Error error = readType(type, declared, 0))
+      return error;
+    value->declaredType = declared.type;
+    value->declaredShape = std::move(declared.shape);
     graph.outputs.push_back(value);
   }
   return Error::success();

@@ -26,6 +26,7 @@ const OpRegistry &onnx::opRegistry() {
     addNormalizationOps(r);
     addAttentionOps(r);
     addQuantizationOps(r);
+    addLoweredOps(r);
     return r;
   }();
   return registry;

@@ -53,6 +53,14 @@ public:
     return found;
   }
   Hook find(const Node &node) const { return find(node.domain, node.op, node.version); }
+  /// Calls fn(domain, op, since) for every entry, in no order that means something.
+  template <typename Fn> void forEach(Fn fn) const {
+    for (const auto &entry : entries)
+      for (const auto &[since, hook] : entry.second) {
+        auto [domain, op] = entry.first().split(':');
+        fn(domain, op, since);
+      }
+  }
 
 private:
   static std::string key(llvm::StringRef domain, llvm::StringRef op) {
@@ -162,6 +170,8 @@ void addMatMulOps(OpRegistry &registry);
 void addNormalizationOps(OpRegistry &registry);
 void addAttentionOps(OpRegistry &registry);
 void addQuantizationOps(OpRegistry &registry);
+/// Operators about which only their lowering (lower/) knows anything; after all others.
+void addLoweredOps(OpRegistry &registry);
 
 } // namespace llmc::onnx
 

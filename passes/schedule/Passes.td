@@ -51,6 +51,7 @@ def PlanBuffersPass : Pass<"llmc-plan-buffers", "::llmc::sched::ProgramOp"> {
     Buffers that are never needed at the same time share bytes. A buffer lives
     from the first dispatch that binds it to the last; where two dispatches may
     run at the same time (no barrier between them), their buffers do not share.
+    Those of ports share with none.
     Largest first, lowest offset that is free, multiples of 64 bytes.
   }];
   let dependentDialects = ["::llmc::sched::SchedDialect"];

@@ -41,6 +41,11 @@ struct PlanBuffers : schedule::impl::PlanBuffersPassBase<PlanBuffers> {
       if (auto buffer = dyn_cast<BufferOp>(op)) {
         index[buffer.getSymNameAttr()] = lives.size();
         lives.push_back({buffer, int64_t(llvm::alignTo(buffer.getBytes(), kAlignment))});
+      } else if (auto port = dyn_cast<PortOp>(op)) {
+        // The caller fills it before the program runs or reads it afterwards.
+        Life &life = lives[index.lookup(port.getBufferAttr().getAttr())];
+        life.first = 0;
+        life.last = std::numeric_limits<int>::max();
       } else if (isa<BarrierOp>(op)) {
         ++region;
       } else if (auto dispatch = dyn_cast<DispatchOp>(op)) {
@@ -51,7 +56,7 @@ struct PlanBuffers : schedule::impl::PlanBuffersPassBase<PlanBuffers> {
           Life &life = lives[index.lookup(bind.getSymbol().getAttr())];
           if (life.first < 0)
             life.first = region;
-          life.last = region;
+          life.last = std::max(life.last, region);
         }
       }
     }

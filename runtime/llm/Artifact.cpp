@@ -125,6 +125,24 @@ std::span<const uint8_t> Artifact::section(uint32_t index) const {
   return mapping.bytes().subspan(section->offset(), section->size());
 }
 
+size_t llmc::rt::elementBytes(std::string_view element) {
+  struct Width {
+    std::string_view name;
+    size_t bytes;
+  };
+  static constexpr Width widths[] = {
+      {"float", 4},          {"double", 8},       {"float16", 2},    {"bfloat16", 2},
+      {"int8", 1},           {"int16", 2},        {"int32", 4},      {"int64", 8},
+      {"uint8", 1},          {"uint16", 2},       {"uint32", 4},     {"uint64", 8},
+      {"bool", 1},           {"int4", 1},         {"uint4", 1},      {"int2", 1},
+      {"uint2", 1},          {"float8e4m3fn", 1}, {"float8e5m2", 1}, {"float8e4m3fnuz", 1},
+      {"float8e5m2fnuz", 1}, {"float8e8m0", 1},   {"float4e2m1", 1}};
+  for (const Width &width : widths)
+    if (width.name == element)
+      return width.bytes;
+  return 0;
+}
+
 const fb::Program *llmc::rt::findProgram(const fb::Variant &variant, std::string_view name) {
   for (const fb::Program *program : *variant.programs())
     if (program->name()->string_view() == name)

@@ -28,6 +28,7 @@ namespace llmc::rt {
 inline constexpr const char *kDecodeProgram = "decode";   ///< one generated token
 inline constexpr const char *kVerifyProgram = "verify";   ///< a few drafted tokens; optional
 inline constexpr const char *kPrefillProgram = "prefill"; ///< a chunk of the prompt
+inline constexpr const char *kMainProgram = "main";       ///< all of a graph
 
 class Artifact {
 public:
@@ -54,6 +55,9 @@ private:
 /// Checks every value of a well-formed header that the runtime relies on. `fileSize` bounds the
 /// sections. Messages name the field, not the file.
 Status validateHeader(const fb::Artifact &header, uint64_t fileSize);
+
+/// Bytes of one element of a port's type ("float", "int64", ...); 0 where the type is not known.
+size_t elementBytes(std::string_view element);
 
 /// The program `name` of `variant`, null if there is none.
 const fb::Program *findProgram(const fb::Variant &variant, std::string_view name);

@@ -75,6 +75,9 @@ Status checkSectionIndex(const fb::Artifact &header, uint32_t index, fb::Section
 
 Status checkModel(const fb::Model *model) {
   LLMC_RETURN_IF_ERROR(require(model, "model", "is missing"));
+  if (model->kind() == fb::ModelKind::Graph) // no tokens and no positions
+    return require(model->vocab_size() == 0 && model->context_length() == 0, "model",
+                   "is a graph with a vocabulary or a context");
   LLMC_RETURN_IF_ERROR(
       require(between(1, model->vocab_size(), kMaxVocab), "model.vocab_size", "is out of range"));
   return require(between(1, model->context_length(), kMaxContext), "model.context_length",
@@ -178,6 +181,27 @@ Status checkDispatch(const fb::Dispatch &dispatch, const fb::Variant &variant,
   return {};
 }
 
+Status checkPorts(const flatbuffers::Vector<flatbuffers::Offset<fb::Port>> *ports, uint64_t arena,
+                  const std::string &where) {
+  if (!ports)
+    return {};
+  for (size_t i = 0; i < ports->size(); ++i) {
+    const fb::Port *port = ports->Get(i);
+    const size_t width = elementBytes(port->element()->string_view());
+    LLMC_RETURN_IF_ERROR(require(width, where + " " + at("ports", i), "has an unknown element"));
+    uint64_t bytes = width;
+    bool overflow = false;
+    if (port->shape())
+      for (uint64_t extent : *port->shape())
+        overflow |= __builtin_mul_overflow(bytes, extent, &bytes);
+    LLMC_RETURN_IF_ERROR(require(!overflow && bytes == port->size(), where + " " + at("ports", i),
+                                 "has a size that is not that of its shape"));
+    LLMC_RETURN_IF_ERROR(require(contains(arena, port->offset(), bytes),
+                                 where + " " + at("ports", i), "reaches past the arena"));
+  }
+  return {};
+}
+
 Status checkProgram(const fb::Program &program, const fb::Variant &variant,
                     const fb::Artifact &header, AreaSizes sizes, const std::string &where) {
   LLMC_RETURN_IF_ERROR(
@@ -189,6 +213,8 @@ Status checkProgram(const fb::Program &program, const fb::Variant &variant,
       require(program.dispatches() && program.dispatches()->size() <= kMaxTileKinds, where,
               "has no dispatches, or too many"));
   sizes.arena = program.arena_size();
+  LLMC_RETURN_IF_ERROR(checkPorts(program.inputs(), sizes.arena, where + " inputs"));
+  LLMC_RETURN_IF_ERROR(checkPorts(program.outputs(), sizes.arena, where + " outputs"));
   for (size_t i = 0; i < program.dispatches()->size(); ++i)
     LLMC_RETURN_IF_ERROR(checkDispatch(*program.dispatches()->Get(i), variant, header,
                                        program.max_rows(), sizes,
@@ -206,6 +232,10 @@ Status checkVariant(const fb::Variant &variant, const fb::Artifact &header, cons
   for (const fb::Program *program : *variant.programs())
     LLMC_RETURN_IF_ERROR(checkProgram(*program, variant, header, sizes,
                                       where + " program '" + program->name()->str() + "'"));
+  if (header.model()->kind() == fb::ModelKind::Graph) {
+    const fb::Program *main = findProgram(variant, kMainProgram);
+    return require(main && main->max_rows() == 1, where, "has no main program of one row");
+  }
   const fb::Program *decode = findProgram(variant, kDecodeProgram);
   LLMC_RETURN_IF_ERROR(
       require(decode && decode->max_rows() == 1, where, "has no decode program of one row"));

@@ -10,6 +10,7 @@
 #include "runtime/base/Topology.h"
 #include "runtime/llm/Chat.h"
 #include "runtime/llm/Generator.h"
+#include "runtime/llm/GraphSession.h"
 #include "runtime/llm/NgramDraft.h"
 
 #include <algorithm>
@@ -28,6 +29,10 @@ struct llmc_session {
 
 struct llmc_sampler {
   Sampler sampler;
+};
+
+struct llmc_graph {
+  std::unique_ptr<GraphSession> session;
 };
 
 static_assert(LLMC_INTERNAL == static_cast<int>(StatusCode::Internal));
@@ -329,4 +334,58 @@ llmc_status llmc_generate(llmc_session *session, const int32_t *ids, size_t coun
                value.accepted};
   }
   return report(generated.takeStatus());
+}
+
+//===----------------------------------------------------------------------===//
+// Graphs
+//===----------------------------------------------------------------------===//
+
+static llmc_status describePort(std::span<const GraphPort> ports, size_t index,
+                                llmc_tensor_info *info) {
+  if (index >= ports.size())
+    return report(outOfRange("there is no tensor " + std::to_string(index) + ", only " +
+                             std::to_string(ports.size())));
+  const GraphPort &port = ports[index];
+  *info = {port.name.c_str(), port.element.c_str(), port.shape.data(),
+           port.shape.size(), port.bytes.size(),    port.bytes.data()};
+  return LLMC_OK;
+}
+
+int llmc_model_is_graph(const llmc_model *model) { return model->model->isGraph(); }
+
+llmc_status llmc_graph_create(const llmc_model *model, uint32_t threads, llmc_graph **graph) {
+  auto pool = WorkerPool::create(threads ? threads : usableCores());
+  if (!pool.ok())
+    return report(pool.takeStatus());
+  auto session = GraphSession::create(model->model, pool.take());
+  if (!session.ok())
+    return report(session.takeStatus());
+  *graph = new llmc_graph{session.take()};
+  return LLMC_OK;
+}
+
+void llmc_graph_free(llmc_graph *graph) { delete graph; }
+
+size_t llmc_graph_input_count(const llmc_graph *graph) { return graph->session->inputs().size(); }
+size_t llmc_graph_output_count(const llmc_graph *graph) { return graph->session->outputs().size(); }
+
+llmc_status llmc_graph_input(const llmc_graph *graph, size_t index, llmc_tensor_info *info) {
+  return describePort(graph->session->inputs(), index, info);
+}
+llmc_status llmc_graph_output(const llmc_graph *graph, size_t index, llmc_tensor_info *info) {
+  return describePort(graph->session->outputs(), index, info);
+}
+
+llmc_status llmc_graph_set_input(llmc_graph *graph, const char *name, const void *data,
+                                 size_t bytes) {
+  auto port = graph->session->findInput(name);
+  if (!port.ok())
+    return report(port.takeStatus());
+  return report(
+      graph->session->setInput(*port.value(), {static_cast<const uint8_t *>(data), bytes}));
+}
+
+llmc_status llmc_graph_run(llmc_graph *graph) {
+  graph->session->run();
+  return LLMC_OK;
 }

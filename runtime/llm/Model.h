@@ -36,6 +36,8 @@ public:
   const fb::Model &info() const { return *file.header().model(); }
   /// False for an artifact that holds a vocabulary only: it has no variant and no code.
   bool canCompute() const { return chosen; }
+  /// True for a program of named tensors (GraphSession.h), false for a language model (Session.h).
+  bool isGraph() const { return info().kind() == fb::ModelKind::Graph; }
   const fb::Variant &variant() const { return *chosen; }
   const CodeObject &code() const { return object; }
   /// Null for an artifact without a vocabulary.

@@ -38,6 +38,9 @@ Status Session::reserve(const SessionOptions &options) {
   if (!model->canCompute())
     return unsupported(model->artifact().path() +
                        " holds a vocabulary only: it can tokenize, not generate");
+  if (model->isGraph())
+    return unsupported(model->artifact().path() +
+                       " is a graph of tensors: give its inputs with --input NAME=FILE.npy");
   const uint32_t compiled = model->info().context_length();
   if (options.contextLimit > compiled)
     return outOfRange("a context of " + std::to_string(options.contextLimit) +

@@ -134,3 +134,17 @@ sched.program @p attributes {max_rows = 1} {
 
 // expected-error @+1 {{'sched.barrier' op expects parent op 'sched.program'}}
 sched.barrier
+
+// -----
+
+// expected-error @+1 {{'sched.tensor_kernel' op does not end its arguments with the first and the last tile}}
+sched.tensor_kernel @k {
+^bb0(%x: memref<8xf32>, %begin: index):
+}
+
+// -----
+
+// expected-error @+1 {{'sched.tensor_kernel' op binds 'memref<?xf32>' where a memref of static shape is expected}}
+sched.tensor_kernel @k {
+^bb0(%x: memref<?xf32>, %begin: index, %end: index):
+}

@@ -36,6 +36,7 @@ MAY_INCLUDE = {
     "passes/kv": IR,
     "passes/quantize": WEIGHTS,
     "passes/schedule": WEIGHTS,
+    "passes/tensor": IR,
     "tools/llmc": [*LLVM, "compiler", "frontends", *RUNTIME],
     "tools/llmc-opt": [*LLVM, "compiler/driver"],
     "tools/llmc-run": RUNTIME,

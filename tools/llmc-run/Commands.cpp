@@ -11,6 +11,7 @@
 #include "runtime/llm/Bench.h"
 #include "runtime/llm/Chat.h"
 #include "runtime/llm/NgramDraft.h"
+#include "tools/llmc-run/Graph.h"
 #include "tools/llmc-run/Npy.h"
 #include "tools/llmc-run/ProfileReport.h"
 
@@ -379,6 +380,8 @@ Status llmc::run::execute(const Options &options) {
     return bench(options);
   case Command::BenchVerify:
     return benchVerify(options);
+  case Command::RunGraph:
+    return runGraph(options);
   }
   return internalError("unknown command");
 }

@@ -92,7 +92,25 @@ void addCommands(CLI::App &app, Options &options) {
                            "Measure a step that verifies 1, 2, ... tokens");
   group->add_flag_callback("--print-config", choose(Command::PrintConfig),
                            "Print what would be used: threads, variant, ...");
+  group
+      ->add_option("--output-dir", options.outputDir,
+                   "Run a graph and write each output to NAME.npy in this folder")
+      ->each([&](const std::string &) { options.command = Command::RunGraph; });
   group->require_option(0, 1);
+  app.add_option_function<std::vector<std::string>>(
+         "--input",
+         [&](const std::vector<std::string> &texts) {
+           for (const std::string &text : texts) {
+             // File names may have the sign too; names of inputs hardly do.
+             const size_t at = text.find('=');
+             if (at == std::string::npos || at == 0 || at + 1 == text.size())
+               throw CLI::ValidationError("--input", "'" + text + "' is not NAME=FILE.npy");
+             options.inputs.emplace_back(text.substr(0, at), text.substr(at + 1));
+           }
+         },
+         "NAME=FILE.npy: an input of a graph (repeatable)")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);
   app.add_option("--repeat", options.repeat, "Runs of --bench and --bench-verify (3)")
       ->check(CLI::Range(1, 1000));
   app.add_option("--system", options.system, "The system message of --chat");
@@ -157,6 +175,8 @@ std::string contradiction(const Options &options) {
   const bool hasText = options.prompt || !options.promptFile.empty();
   if (options.model.empty() && options.command != Command::PrintConfig)
     return "name a compiled model: llmc-run MODEL.llmc -p TEXT";
+  if (!options.inputs.empty() && options.command != Command::RunGraph)
+    return "--input needs --output-dir DIR, where the outputs go";
   switch (options.command) {
   case Command::Generate:
   case Command::Logits:
@@ -172,6 +192,7 @@ std::string contradiction(const Options &options) {
   case Command::Bench:
   case Command::BenchVerify:
   case Command::PrintConfig:
+  case Command::RunGraph:
     return "";
   }
   return "";

@@ -26,7 +26,8 @@ enum class Command {
   Detokenize,
   Bench,
   BenchVerify,
-  PrintConfig
+  PrintConfig,
+  RunGraph
 };
 
 struct Options {
@@ -44,6 +45,9 @@ struct Options {
   bool special = false;
   bool json = false;
   std::string logitsFile;
+  /// Of a graph: name of the input and file.
+  std::vector<std::pair<std::string, std::string>> inputs;
+  std::string outputDir;
   std::string profileFile; ///< empty: do not measure
   uint32_t benchPrompt = 0, benchTokens = 0, repeat = 3;
 

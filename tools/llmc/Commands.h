@@ -25,6 +25,7 @@ void addCompile(CLI::App &app, Action &action);
 void addInspect(CLI::App &app, Action &action);
 void addEval(CLI::App &app, Action &action);
 void addRenderTemplate(CLI::App &app, Action &action);
+void addOperators(CLI::App &app, Action &action);
 
 inline llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);

@@ -86,6 +86,16 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
                       "Write phases, weights and programs to this JSON file");
   command->add_option("--dump-ir", options.dumpDir,
                       "Write the IR after every phase to this folder");
+  command
+      ->add_option("--shape", options.shapes,
+                   "NAME=2x128: sizes of an ONNX input that the file leaves open (repeatable)")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--set", options.constants,
+                   "NAME=FILE.pb: make an ONNX input a constant, given as a TensorProto "
+                   "(repeatable)")
+      ->allow_extra_args(false);
+  command->add_flag("--quick", options.quick, "Compile fast, to slower code");
   command->add_flag("-q,--quiet", options.quiet, "No progress");
 
   command->callback([arguments, &action] {

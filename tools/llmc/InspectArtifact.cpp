@@ -30,7 +30,8 @@ static uint64_t elements(const fb::Weight &weight) {
 }
 
 static Json modelFacts(const fb::Model &model) {
-  Json facts = {{"name", text(model.name())},
+  Json facts = {{"kind", model.kind() == fb::ModelKind::Graph ? "graph" : "language model"},
+                {"name", text(model.name())},
                 {"architecture", text(model.architecture())},
                 {"source", text(model.source())},
                 {"parameters", model.parameters()},
@@ -168,6 +169,26 @@ static Json sectionRows(const fb::Artifact &artifact) {
   return rows;
 }
 
+/// The named tensors of a graph; the same in all its variants.
+static Json portRows(const fb::Artifact &artifact) {
+  Json rows = Json::array();
+  if (artifact.model()->kind() != fb::ModelKind::Graph || artifact.variants()->size() == 0)
+    return rows;
+  const fb::Program &program = *findProgram(*artifact.variants()->Get(0), kMainProgram);
+  const auto add = [&](const char *kind, const auto *ports) {
+    if (ports)
+      for (const fb::Port *port : *ports)
+        rows.push_back(
+            {{"port", kind},
+             {"name", text(port->name())},
+             {"element", text(port->element())},
+             {"shape", std::vector<uint64_t>(port->shape()->begin(), port->shape()->end())}});
+  };
+  add("input", program.inputs());
+  add("output", program.outputs());
+  return rows;
+}
+
 llvm::Expected<Json> llmc::tool::inspectArtifact(const InspectOptions &options) {
   if (options.rope || options.stats)
     return makeError(options.path + ": --rope and --stats read the source model; give its .gguf");
@@ -192,6 +213,7 @@ llvm::Expected<Json> llmc::tool::inspectArtifact(const InspectOptions &options) 
               {"tokenizer", tokenizerFacts(header)},
               {"variants", std::move(variants)},
               {"programs", std::move(programs)},
+              {"ports", portRows(header)},
               {"encodings", encodingRows(header)},
               {"kv", kvRows(*header.kv())},
               {"weights", weightRows(header)},

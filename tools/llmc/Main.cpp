@@ -20,6 +20,7 @@ int main(int argc, char **argv) {
   addInspect(app, action);
   addEval(app, action);
   addRenderTemplate(app, action);
+  addOperators(app, action);
 
   try {
     app.parse(argc, argv);

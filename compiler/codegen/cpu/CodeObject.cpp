@@ -7,6 +7,7 @@
 
 #include "compiler/codegen/cpu/CodeObject.h"
 #include "compiler/codegen/cpu/Emitter.h"
+#include "compiler/codegen/cpu/TensorKernel.h"
 #include "lld/Common/Driver.h"
 #include "llmc/kernel_abi.h"
 #include "mlir/Conversion/Passes.h"
@@ -98,17 +99,20 @@ mlir::OwningOpRef<ModuleOp> cpu::emitKernels(ModuleOp scheduled, const UkernelIs
     llvm::TypeSwitch<mlir::Operation *>(&op)
         .Case<sched::AttendKernelOp, sched::EmbedKernelOp, sched::LinearKernelOp,
               sched::PrepareKernelOp, sched::QkvKernelOp, sched::RopeTableKernelOp,
-              sched::RowKernelOp>(emit)
+              sched::RowKernelOp, sched::TensorKernelOp>(emit)
         .Default([](mlir::Operation *) {});
   object.fast = emitter.changedArithmetic();
+  copyGlobals(scheduled, *module);
   return module;
 }
 
-static llvm::Error lowerToLLVM(ModuleOp module) {
+static llvm::Error lowerToLLVM(ModuleOp module, bool hasTensorKernels) {
   mlir::PassManager pm(module.getContext());
   pm.addPass(mlir::createCanonicalizerPass());
   pm.addPass(mlir::createCSEPass());
   pm.addPass(mlir::createLoopInvariantCodeMotionPass());
+  if (hasTensorKernels)
+    addTensorLowering(pm);
   pm.addPass(mlir::createSCFToControlFlowPass());
   pm.addPass(mlir::createConvertControlFlowToLLVMPass());
   pm.addPass(mlir::createArithToLLVMConversionPass());
@@ -180,7 +184,7 @@ static llvm::Error linkUkernels(llvm::Module &module, const UkernelIsa &isa) {
   return llvm::Error::success();
 }
 
-static std::unique_ptr<llvm::TargetMachine> createTargetMachine(const UkernelIsa &isa,
+static std::unique_ptr<llvm::TargetMachine> createTargetMachine(const UkernelIsa &isa, bool quick,
                                                                 std::string &error) {
   llvm::Triple triple(isa.triple);
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
@@ -189,12 +193,12 @@ static std::unique_ptr<llvm::TargetMachine> createTargetMachine(const UkernelIsa
   llvm::TargetOptions options;
   // Bits are part of the contract: the only fused operations are those the kernels wrote.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  return std::unique_ptr<llvm::TargetMachine>(
-      target->createTargetMachine(triple, isa.cpu, isa.features, options, llvm::Reloc::PIC_,
-                                  llvm::CodeModel::Small, llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, isa.cpu, isa.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+      quick ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Aggressive));
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine, bool quick) {
   llvm::LoopAnalysisManager lam;
   llvm::FunctionAnalysisManager fam;
   llvm::CGSCCAnalysisManager cgam;
@@ -205,7 +209,10 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.registerFunctionAnalyses(fam);
   builder.registerLoopAnalyses(lam);
   builder.crossRegisterProxies(lam, fam, cgam, mam);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, mam);
+  builder
+      .buildPerModuleDefaultPipeline(quick ? llvm::OptimizationLevel::O1
+                                           : llvm::OptimizationLevel::O3)
+      .run(module, mam);
 }
 
 static llvm::Expected<std::string> emitObject(llvm::Module &module, llvm::TargetMachine &machine) {
@@ -260,7 +267,7 @@ llvm::Expected<CodeObject> cpu::buildCodeObject(ModuleOp scheduled, const Ukerne
   llvm::StringRef dumpDir = options.dumpDir;
   mlir::OwningOpRef<ModuleOp> kernels = emitKernels(scheduled, isa, options, object);
   dump(dumpDir, "kernels.mlir", [&](llvm::raw_ostream &os) { kernels->print(os); });
-  if (llvm::Error error = lowerToLLVM(*kernels))
+  if (llvm::Error error = lowerToLLVM(*kernels, !scheduled.getOps<sched::TensorKernelOp>().empty()))
     return error;
 
   llvm::LLVMContext context;
@@ -274,7 +281,7 @@ llvm::Expected<CodeObject> cpu::buildCodeObject(ModuleOp scheduled, const Ukerne
   llvm::InitializeAllAsmPrinters();
   llvm::InitializeAllAsmParsers();
   std::string error;
-  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(isa, error);
+  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(isa, options.quick, error);
   if (!machine)
     return makeError("no code generator for " + isa.triple + ": " + error);
   module->setTargetTriple(llvm::Triple(isa.triple));
@@ -308,7 +315,7 @@ llvm::Expected<CodeObject> cpu::buildCodeObject(ModuleOp scheduled, const Ukerne
   dump(dumpDir, "kernels.ll", [&](llvm::raw_ostream &os) { module->print(os, nullptr); });
   if (llvm::verifyModule(*module, &llvm::errs()))
     return makeError("generated kernels are not valid LLVM IR");
-  optimize(*module, *machine);
+  optimize(*module, *machine, options.quick);
   dump(dumpDir, "kernels.opt.ll", [&](llvm::raw_ostream &os) { module->print(os, nullptr); });
   llvm::Expected<std::string> relocatable = emitObject(*module, *machine);
   if (!relocatable)

@@ -38,6 +38,8 @@ struct CodeOptions {
   llvm::StringRef dumpDir = "";
   /// Whether prefill may give other bits than decode where the target is faster so.
   bool fast = false;
+  /// Compile fast rather than make fast code.
+  bool quick = false;
 };
 
 /// The MLIR of all kernels of `scheduled`, before lowering: for dumps and tests.

@@ -140,6 +140,8 @@ public:
 
   mlir::MLIRContext *context() { return builder.getContext(); }
   mlir::Type pointerType();
+  /// Where the kernel's code goes, for what is emitted elsewhere.
+  mlir::ImplicitLocOpBuilder &getBuilder() { return builder; }
 
 private:
   void tileState(llvm::StringRef kernel, sched::ActKind act, mlir::Value rows);
@@ -172,6 +174,7 @@ void emitKernel(Emitter &e, sched::LinearKernelOp op);
 void emitKernel(Emitter &e, sched::QkvKernelOp op);
 void emitKernel(Emitter &e, sched::AttendKernelOp op);
 void emitKernel(Emitter &e, sched::RowKernelOp op);
+void emitKernel(Emitter &e, sched::TensorKernelOp op);
 
 // --- shared by LinearKernel.cpp and QkvKernel.cpp ----------------------------
 

@@ -60,6 +60,7 @@ typedef enum llmc_status {
 typedef struct llmc_model llmc_model;
 typedef struct llmc_session llmc_session;
 typedef struct llmc_sampler llmc_sampler;
+typedef struct llmc_graph llmc_graph;
 
 /* "0.1.0" */
 LLMC_API const char *llmc_version(void);
@@ -242,6 +243,44 @@ typedef struct llmc_generate_result {
 LLMC_API llmc_status llmc_generate(llmc_session *session, const int32_t *ids, size_t count,
                                    const llmc_generate_options *options, llmc_text_fn on_text,
                                    void *user, llmc_generate_result *result);
+
+/*--- Graphs -----------------------------------------------------------------
+ *
+ * An artifact that is no language model has named tensors in and out. Write the
+ * inputs, run, read the outputs. */
+
+typedef struct llmc_tensor_info {
+  const char *name;
+  const char *element;   /* "float", "float16", "int64", "bool", ...: ONNX's name */
+  const uint64_t *shape; /* [rank] */
+  size_t rank;
+  size_t bytes;
+  void *data; /* dense, row-major, in the graph's own memory */
+} llmc_tensor_info;
+
+/* 1 if the model is a graph, 0 if it is a language model. */
+LLMC_API int llmc_model_is_graph(const llmc_model *model);
+
+/* `threads` 0: the cores that this process may use. */
+LLMC_API llmc_status llmc_graph_create(const llmc_model *model, uint32_t threads,
+                                       llmc_graph **graph);
+LLMC_API void llmc_graph_free(llmc_graph *graph);
+
+LLMC_API size_t llmc_graph_input_count(const llmc_graph *graph);
+LLMC_API size_t llmc_graph_output_count(const llmc_graph *graph);
+
+/* What input or output number `index` is; valid as long as the graph. */
+LLMC_API llmc_status llmc_graph_input(const llmc_graph *graph, size_t index,
+                                      llmc_tensor_info *info);
+LLMC_API llmc_status llmc_graph_output(const llmc_graph *graph, size_t index,
+                                       llmc_tensor_info *info);
+
+/* Copies an input. `bytes` must be the input's; a bool is 0 or 1. Inputs keep their values from
+ * run to run. */
+LLMC_API llmc_status llmc_graph_set_input(llmc_graph *graph, const char *name, const void *data,
+                                          size_t bytes);
+
+LLMC_API llmc_status llmc_graph_run(llmc_graph *graph);
 
 #ifdef __cplusplus
 }

@@ -44,3 +44,19 @@ sched.program @unused attributes {max_rows = 1} {
   sched.buffer @x 4
   sched.dispatch @k <base = 1> [#sched.bind<write buffer @x>] {op_name = "x"}
 }
+
+// The caller reads and writes ports outside the program: their bytes are their own.
+// CHECK-LABEL: sched.program @ports attributes {arena_size = 192 : i64
+// CHECK-DAG: sched.buffer @in 64 at [[IN:.*]]
+// CHECK-DAG: sched.buffer @a 64 at [[A:.*]]
+// CHECK-DAG: sched.buffer @out 64 at [[OUT:.*]]
+sched.program @ports attributes {max_rows = 1} {
+  sched.buffer @in 64
+  sched.port input "x" @in "float" [16]
+  sched.buffer @out 64
+  sched.port output "y" @out "float" [16]
+  sched.buffer @a 64
+  sched.dispatch @k <base = 1> [#sched.bind<read buffer @in>, #sched.bind<write buffer @a>] {op_name = "first"}
+  sched.barrier
+  sched.dispatch @k <base = 1> [#sched.bind<read buffer @a>, #sched.bind<write buffer @out>] {op_name = "second"}
+}
