@@ -154,8 +154,8 @@ private:
       llvm::Expected<ImportedModel> raised = importOnnx(options.input, context);
       if (raised)
         return raised;
-      llvm::Error other =
-          llvm::handleErrors(raised.takeError(), [&](std::unique_ptr<ImportError> error) {
+      llvm::Error other = llvm::handleErrors(
+          raised.takeError(), [&](std::unique_ptr<ImportError> error) -> llvm::Error {
             if (error->getKind() != ImportError::Kind::Unsupported)
               return llvm::Error(std::move(error));
             notRaised = error->getMessage().str();
