@@ -130,8 +130,8 @@ void llmc::registerLlmcPasses() {
     mlir::PassPipelineRegistration<PhaseOptions>(
         ("llmc-phase-" + phaseName(phase)).str(), ("the passes of phase " + phaseName(phase)).str(),
         [phase](mlir::OpPassManager &pm, const PhaseOptions &o) {
-          buildPhasePipeline(
-              pm, phase, {o.f32, o.context, o.prefillRows, o.verifyRows, "none", {}, o.graph});
+          buildPhasePipeline(pm, phase,
+                             {o.f32, o.context, o.prefillRows, o.verifyRows, "none", {}, o.graph});
         });
 }
 
