@@ -1,6 +1,7 @@
 """ONNX files as real exporters wrote them, and in forms that field reports b1 to b12 are about."""
 
 import functools
+import json
 import os
 import pathlib
 import re
@@ -23,14 +24,20 @@ TOP_LOGITS = 0.002  # absolute, as for the GGUF file
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8]
 
 
-def site():
-    """A folder with the packages onnx, gguf and numpy; skips the test where they cannot be had."""
-    folder = pathlib.Path.home() / ".cache/llmc-onnx/site"
-    if not (folder / "gguf").exists():
-        done = subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--upgrade", "--target",
-                               folder, "onnx", "gguf", "numpy"], capture_output=True)
+def site(*packages):
+    """A folder with packages from PyPI; skips the test where they cannot be had."""
+    folder = pathlib.Path.home() / ".cache/llmc-onnx" / "-".join(packages)
+    if not folder.exists():
+        part = folder.with_name(folder.name + ".part%d" % os.getpid())
+        done = subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--target", part,
+                               *packages], capture_output=True)
         if done.returncode:
-            raise unittest.SkipTest("no packages onnx and gguf, and pip cannot install them")
+            shutil.rmtree(part, ignore_errors=True)
+            raise unittest.SkipTest("pip cannot install %s" % ", ".join(packages))
+        if folder.exists():
+            shutil.rmtree(part)
+        else:
+            part.rename(folder)
     return folder
 
 
@@ -42,10 +49,29 @@ def materialized(name):
     if not (folder / "model.onnx").exists():
         part = folder.with_name(folder.name + ".part%d" % os.getpid())
         succeed(sys.executable, harness.shared("onnx/materialize.py"), graph, source, part,
-                env={"PYTHONPATH": str(site())})
+                env={"PYTHONPATH": str(site("onnx", "gguf", "numpy"))})
         shutil.rmtree(folder, ignore_errors=True)
         part.rename(folder)
     return folder / "model.onnx"
+
+
+# Logits of the last position by onnxruntime, its products in float32: MODEL.onnx, ids as JSON.
+RUN_ORT = """
+import json, os, sys, numpy, onnx, onnxruntime
+model = onnx.load(sys.argv[1], load_external_data=False)
+for node in model.graph.node:
+    for a in node.attribute:
+        if a.name == "accuracy_level":
+            a.i = 1
+os.chdir(os.path.dirname(sys.argv[1]))
+session = onnxruntime.InferenceSession(model.SerializeToString())
+for ids in json.loads(sys.argv[2]):
+    feed = {"input_ids": numpy.array([ids]), "attention_mask": numpy.ones((1, len(ids)), "int64")}
+    for i in session.get_inputs():
+        if i.name not in feed:
+            feed[i.name] = numpy.zeros((1, 3, 0, 64), "float32")
+    print(json.dumps(session.run(["logits"], feed)[0][0, -1].tolist()))
+"""
 
 
 def function_of(source):
@@ -90,6 +116,20 @@ class RealGraphs(TestCase):
             for prompt in reference("smollm2-135m")["prompts"]:
                 result = generate(artifact, prompt["ids"], 64, "--ignore-end")
                 self.assertEqual(result["tokens"], prompt["greedy64"])
+
+
+    def test_four_bits_against_onnxruntime(self):
+        """The GenAI file in float32: onnxruntime's logits, the codes taken as they are."""
+        packages = site("onnx", "onnxruntime", "numpy")
+        prompts = [p["ids"] for p in reference("smollm2-135m")["prompts"]][:3]
+        source = materialized("genai-int4")
+        lines = succeed(sys.executable, "-c", RUN_ORT, source, json.dumps(prompts),
+                        env={"PYTHONPATH": str(packages)}).text.splitlines()
+        artifact = compiled(source, "--activations", "f32")
+        for ids, line in zip(prompts, lines):
+            row = prompt_logits(artifact, ids)[-1]
+            for got, want in zip(row, json.loads(line)):
+                self.assertAlmostEqual(got, want, delta=1e-3)
 
 
 def write(folder, data, name="model.onnx"):
