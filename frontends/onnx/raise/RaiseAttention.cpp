@@ -614,7 +614,7 @@ bool Raiser::visitGroupQuery(Node &node) {
     for (size_t i = 0; i < 2; ++i) {
       mlir::Value input = emit(rows[i]);
       if (!input)
-        return fail(node, "rotates rows that are not understood: " + meanings[out].why);
+        return fail(node, "rotates rows that are not understood: " + meanings[rows[i]->root].why);
       mlir::Value rotatedRows =
           llm::RopeOp::create(b, rows[i]->loc, input.getType(), input, positions,
                               ropeSymbol(*table), b.getI64IntegerAttr(i == 0 ? heads : kvHeads));
