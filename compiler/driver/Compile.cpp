@@ -14,6 +14,7 @@
 #include "compiler/driver/Report.h"
 #include "compiler/ir/Sched.h"
 #include "frontends/common/ImportError.h"
+#include "frontends/common/Vocabulary.h"
 #include "frontends/gguf/ImportGguf.h"
 #include "frontends/onnx/ImportOnnx.h"
 #include "frontends/onnx/ModelReader.h"
@@ -187,6 +188,8 @@ private:
     if (llvm::StringRef folder = tokenizerPlace(tokenizerOnly); !folder.empty())
       if (llvm::Error error = useTokenizer(folder))
         return error;
+    if (llvm::Error error = matchVocabulary())
+      return error;
     if (llvm::Error error = checkText())
       return error;
     if (model.module && failed(mlir::verify(*model.module)))
@@ -222,6 +225,21 @@ private:
     model.tokenizer = std::move(loaded->tokenizer);
     model.chatTemplate = std::move(loaded->chatTemplate);
     llvm::append_range(model.properties, loaded->properties);
+    return llvm::Error::success();
+  }
+
+  /// A model has at least a row for every token; rows that no token has are never sampled.
+  llvm::Error matchVocabulary() {
+    auto tokens = int64_t(model.tokenizer.tokens.size());
+    if (!model.module || !model.module->lookupSymbol(llm::kForwardName) ||
+        model.tokenizer.kind == TokenizerData::Kind::None)
+      return llvm::Error::success();
+    int64_t rows = vocabularyOf(*model.module);
+    if (tokens > rows)
+      return makeError(options.input + ": the tokenizer has " + llvm::Twine(tokens) +
+                       " tokens, the model " + llvm::Twine(rows));
+    if (tokens < rows && dropPaddedLogits(*model.module, tokens))
+      note(llvm::Twine(rows - tokens) + " rows of the head belong to no token and are left out");
     return llvm::Error::success();
   }
 

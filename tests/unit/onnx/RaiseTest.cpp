@@ -8,6 +8,7 @@
 #include "compiler/reference/Interpreter.h"
 #include "frontends/common/ImportError.h"
 #include "frontends/common/Rope.h"
+#include "frontends/common/Vocabulary.h"
 #include "frontends/gguf/ImportGguf.h"
 #include "frontends/onnx/ImportOnnx.h"
 #include "frontends/onnx/raise/Layout.h"
@@ -121,6 +122,19 @@ TEST(Raise, ReadsWindows) {
     for (auto kv : model.model.module->getOps<llm::KvOp>())
       EXPECT_EQ(kv.getWindow(), 4) << style;
   }
+}
+
+TEST(Vocabulary, PaddedLogitsAreLeftOut) {
+  Imported whole("opset23.onnx"), part("opset23.onnx");
+  ASSERT_TRUE(dropPaddedLogits(*part.model.module, 200));
+  EXPECT_TRUE(mlir::succeeded(mlir::verify(*part.model.module)));
+  EXPECT_EQ(vocabularyOf(*part.model.module), 200);
+  std::vector<float> a = whole.logits(kTokens, 12), b = part.logits(kTokens, 12);
+  ASSERT_EQ(b.size(), std::size(kTokens) * 200);
+  for (size_t row = 0; row < std::size(kTokens); ++row)
+    for (size_t i = 0; i < 200; ++i)
+      ASSERT_EQ(a[row * 256 + i], b[row * 200 + i]);
+  EXPECT_FALSE(dropPaddedLogits(*part.model.module, 200));
 }
 
 /// The fuzzer does this for longer.

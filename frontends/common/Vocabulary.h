@@ -1,0 +1,28 @@
+//===- Vocabulary.h - as many logits as there are tokens --------*- C++ -*-===//
+//
+// Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Embedding tables are often padded to a round number of rows. The rows that no
+// token has could be sampled, so the head is made without them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LLMC_FRONTENDS_COMMON_VOCABULARY_H
+#define LLMC_FRONTENDS_COMMON_VOCABULARY_H
+
+#include "compiler/ir/Llm.h"
+
+namespace llmc {
+
+/// Logits of the module's function.
+int64_t vocabularyOf(mlir::ModuleOp module);
+
+/// Drops the logits from `tokens` on; false where the head is no linear.
+bool dropPaddedLogits(mlir::ModuleOp module, int64_t tokens);
+
+} // namespace llmc
+
+#endif // LLMC_FRONTENDS_COMMON_VOCABULARY_H
