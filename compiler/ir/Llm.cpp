@@ -324,9 +324,17 @@ static LogicalResult verifyAttend(Operation *op, Value query, Value result) {
 LogicalResult AttendOp::verify() { return verifyAttend(*this, getQuery(), getResult()); }
 LogicalResult AttentionOp::verify() { return verifyAttend(*this, getQuery(), getResult()); }
 
+static LogicalResult checkDirection(Operation *op, KvOp kv, bool bidirectional) {
+  if (bidirectional && kv.getWindow())
+    return op->emitOpError("sees all rows of a step, but ")
+           << kv.getSymNameAttr() << " has a window of " << kv.getWindow();
+  return success();
+}
+
 LogicalResult AttendOp::verifySymbolUses(SymbolTableCollection &symbols) {
   KvOp kv;
-  if (failed(checkKv(*this, symbols, getKvAttr(), kv)))
+  if (failed(checkKv(*this, symbols, getKvAttr(), kv)) ||
+      failed(checkDirection(*this, kv, getBidirectional())))
     return failure();
   return checkHeads(*this, kv, getHeads(), features(getQuery()));
 }
@@ -334,6 +342,7 @@ LogicalResult AttendOp::verifySymbolUses(SymbolTableCollection &symbols) {
 LogicalResult AttentionOp::verifySymbolUses(SymbolTableCollection &symbols) {
   KvOp kv;
   if (failed(checkKv(*this, symbols, getKvAttr(), kv)) ||
+      failed(checkDirection(*this, kv, getBidirectional())) ||
       failed(checkKeyValue(*this, kv, getKey(), getValue())))
     return failure();
   return checkHeads(*this, kv, getHeads(), features(getQuery()));

@@ -99,7 +99,8 @@ def Llm_RopeTableOp : Llm_Op<"rope_table", [Symbol]> {
 //===----------------------------------------------------------------------===//
 
 def Llm_EmbedOp : Llm_Op<"embed", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "rows of the embedding table, times `scale`";
+  let summary = "rows of an embedding table, times `scale`";
+  let description = "The ids are the step's tokens or its positions (learned positions).";
   let arguments = (ins Llm_Ids:$tokens, FlatSymbolRefAttr:$weight,
       DefaultValuedAttr<F32Attr, "1.0f">:$scale);
   let results = (outs Llm_Rows:$result);
@@ -221,9 +222,11 @@ def Llm_AttendOp : Llm_AttendBase<"attend", [MemoryEffects<[MemRead]>]> {
   let description = [{
     Row i at position p sees the cached positions max(0, p - window + 1) .. p.
     Query head h uses KV head h / (heads / kv heads). `softcap` caps the scores.
+    `bidirectional`: every row sees all rows of the step, too; such a model
+    computes a text in one step, and its cache has no window.
   }];
   let arguments = (ins Llm_Rows:$query, Llm_Ids:$positions, FlatSymbolRefAttr:$kv, Llm_Count:$heads,
-      F32Attr:$scale, DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
+      F32Attr:$scale, DefaultValuedAttr<F32Attr, "0.0f">:$softcap, UnitAttr:$bidirectional);
   let results = (outs Llm_Rows:$result);
   let assemblyFormat = "$query `,` $positions `,` $kv attr-dict `:` type($query) `,` type($positions) `->` type($result)";
 }
@@ -233,7 +236,7 @@ def Llm_AttentionOp : Llm_AttendBase<"attention", [MemoryEffects<[MemRead, MemWr
   let description = "The canonical form that frontends produce: `llm.kv_append` then `llm.attend`.";
   let arguments = (ins Llm_Rows:$query, Llm_Rows:$key, Llm_Rows:$value, Llm_Ids:$positions,
       FlatSymbolRefAttr:$kv, Llm_Count:$heads, F32Attr:$scale,
-      DefaultValuedAttr<F32Attr, "0.0f">:$softcap);
+      DefaultValuedAttr<F32Attr, "0.0f">:$softcap, UnitAttr:$bidirectional);
   let results = (outs Llm_Rows:$result);
   let assemblyFormat = [{
     $query `,` $key `,` $value `,` $positions `,` $kv attr-dict

@@ -26,9 +26,9 @@ class Sched_Kernel<string mnemonic> : Sched_Op<mnemonic, [Symbol]> {
 
 def Sched_EmbedKernelOp : Sched_Kernel<"embed_kernel"> {
   let summary = "tile = row: out[row] = scale * table[token[row]]";
-  let description = "Bindings: table, out.";
+  let description = "Bindings: table, out. `positions`: of the row's position, not of its token.";
   let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$vocab, Llm_Count:$features,
-      StrAttr:$encoding, F32Attr:$scale);
+      StrAttr:$encoding, F32Attr:$scale, UnitAttr:$positions);
 }
 
 def Sched_RopeTableKernelOp : Sched_Kernel<"rope_table_kernel"> {
@@ -92,11 +92,13 @@ def Sched_AttendKernelOp : Sched_Kernel<"attend_kernel"> {
     head), out = partials [row][head][chunk - first chunk] of 16 + head_dim floats
     (m, l, 14 unused, o), first chunk being that of the step's row 0;
     otherwise tile = (KV head, block of rows), chunks merged in order, out =
-    float rows. Both give the same bits.
+    float rows. Both give the same bits. `bidirectional` (not
+    with `split`): a row sees all positions up to the step's last one.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$heads, Llm_Count:$kv_heads,
       Llm_Count:$head_dim, F32Attr:$scale, F32Attr:$softcap, Llm_Size:$window, Llm_Count:$capacity,
-      StrAttr:$kv_encoding, UnitAttr:$split, Llm_Size:$row_block, Llm_Count:$max_chunks);
+      StrAttr:$kv_encoding, UnitAttr:$split, Llm_Size:$row_block, Llm_Count:$max_chunks,
+      UnitAttr:$bidirectional);
 }
 
 def Sched_RowKernelOp : Sched_Kernel<"row_kernel"> {

@@ -54,11 +54,13 @@ private:
   Rows project(const Rows &x, FlatSymbolRefAttr symbol, FlatSymbolRefAttr bias);
   Rows normalized(Rows x, llm::NormAttr norm, int64_t groups = 1);
   Rows rotated(Rows x, FlatSymbolRefAttr table, int64_t heads);
+  /// Whether the ids are the step's positions.
+  bool embedsPositions(llm::EmbedOp op) { return op.getTokens() == function.getArgument(1); }
   Rows embed(llm::EmbedOp op);
   void linear(llm::LinearOp op);
   Rows qkv(llm::QkvOp op);
   void append(FlatSymbolRefAttr kv, const Rows &key, const Rows &value);
-  Rows attended(FlatSymbolRefAttr kv, const Rows &query, int64_t heads, float scale, float cap);
+  template <typename AttendLike> Rows attended(AttendLike op);
 
   // Of the step that runs.
   llvm::ArrayRef<int32_t> tokens;
@@ -152,7 +154,8 @@ Rows Interpreter::Impl::embed(llm::EmbedOp op) {
   float scale = op.getScale().convertToFloat();
   Rows x(int64_t(tokens.size()), table.columns);
   for (int64_t m = 0; m < x.count; ++m) {
-    table.recipe.dequantizeRow(uint64_t(tokens[size_t(m)]), x.row(m));
+    int64_t id = embedsPositions(op) ? position + m : tokens[size_t(m)];
+    table.recipe.dequantizeRow(uint64_t(id), x.row(m));
     std::transform(x.row(m), x.row(m) + x.features, x.row(m), [&](float v) { return v * scale; });
   }
   return x;
@@ -190,13 +193,15 @@ void Interpreter::Impl::append(FlatSymbolRefAttr kv, const Rows &key, const Rows
     state.append(position + m, key.row(m), value.row(m));
 }
 
-Rows Interpreter::Impl::attended(FlatSymbolRefAttr kv, const Rows &query, int64_t heads,
-                                 float scale, float cap) {
-  const KvState &state = caches.find(kv.getAttr())->second;
+template <typename AttendLike> Rows Interpreter::Impl::attended(AttendLike op) {
+  const KvState &state = caches.find(op.getKvAttr().getAttr())->second;
+  const Rows &query = in(op.getQuery());
+  auto heads = int64_t(op.getHeads());
+  float scale = op.getScale().convertToFloat(), cap = op.getSoftcap().convertToFloat();
   Rows out(query.count, query.features);
   llvm::parallelFor(0, size_t(query.count), [&](size_t m) {
-    attend(state, query.row(int64_t(m)), heads, position + int64_t(m), scale, cap,
-           out.row(int64_t(m)));
+    int64_t last = position + (op.getBidirectional() ? query.count - 1 : int64_t(m));
+    attend(state, query.row(int64_t(m)), heads, last, scale, cap, out.row(int64_t(m)));
   });
   return out;
 }
@@ -280,16 +285,12 @@ Error Interpreter::Impl::evaluate(Operation *op) {
         return Error::success();
       })
       .Case([&](llm::AttendOp op) -> Error {
-        values[op.getResult()] =
-            attended(op.getKvAttr(), in(op.getQuery()), int64_t(op.getHeads()),
-                     op.getScale().convertToFloat(), op.getSoftcap().convertToFloat());
+        values[op.getResult()] = attended(op);
         return Error::success();
       })
       .Case([&](llm::AttentionOp op) -> Error {
         append(op.getKvAttr(), in(op.getKey()), in(op.getValue()));
-        values[op.getResult()] =
-            attended(op.getKvAttr(), in(op.getQuery()), int64_t(op.getHeads()),
-                     op.getScale().convertToFloat(), op.getSoftcap().convertToFloat());
+        values[op.getResult()] = attended(op);
         return Error::success();
       })
       .Case([&](llm::QkvOp op) -> Error {
@@ -325,10 +326,16 @@ Expected<std::vector<float>> Interpreter::Impl::step(llvm::ArrayRef<int32_t> ste
     if (position < 0 || position > cache.second.length)
       return llvm::createStringError("position %ld leaves a gap after %ld", long(position),
                                      long(cache.second.length));
-  for (auto op : function.getOps<llm::EmbedOp>())
+  for (auto op : function.getOps<llm::EmbedOp>()) {
+    if (embedsPositions(op)) {
+      if (position + int64_t(tokens.size()) > weight(op.getWeightAttr()).rows)
+        return llvm::createStringError("a position has no row in the table of positions");
+      continue;
+    }
     for (int32_t token : tokens)
       if (token < 0 || token >= weight(op.getWeightAttr()).rows)
         return llvm::createStringError("token %d is not in the vocabulary", token);
+  }
 
   Operation *end = function.getBody().front().getTerminator();
   for (Operation &op : function.getBody().front()) {

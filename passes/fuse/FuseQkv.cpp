@@ -75,9 +75,9 @@ struct AttentionToQkv : OpRewritePattern<AttentionOp> {
                              linear.getNormAttr(), q->norm, k->norm, q->rope, op.getKvAttr(),
                              op.getHeadsAttr());
     qkv->setDiscardableAttrs(linear->getDiscardableAttrDictionary());
-    auto attend =
-        AttendOp::create(rewriter, op.getLoc(), op.getType(), qkv, op.getPositions(),
-                         op.getKvAttr(), op.getHeadsAttr(), op.getScaleAttr(), op.getSoftcapAttr());
+    auto attend = AttendOp::create(rewriter, op.getLoc(), op.getType(), qkv, op.getPositions(),
+                                   op.getKvAttr(), op.getHeadsAttr(), op.getScaleAttr(),
+                                   op.getSoftcapAttr(), op.getBidirectionalAttr());
     attend->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     rewriter.replaceOp(op, attend);
     return success();

@@ -24,9 +24,9 @@ struct Split : OpRewritePattern<AttentionOp> {
     auto append = KvAppendOp::create(rewriter, op.getLoc(), op.getKey(), op.getValue(),
                                      op.getPositions(), op.getKvAttr());
     append->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-    auto attend =
-        AttendOp::create(rewriter, op.getLoc(), op.getType(), op.getQuery(), op.getPositions(),
-                         op.getKvAttr(), op.getHeadsAttr(), op.getScaleAttr(), op.getSoftcapAttr());
+    auto attend = AttendOp::create(
+        rewriter, op.getLoc(), op.getType(), op.getQuery(), op.getPositions(), op.getKvAttr(),
+        op.getHeadsAttr(), op.getScaleAttr(), op.getSoftcapAttr(), op.getBidirectionalAttr());
     attend->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     rewriter.replaceOp(op, attend);
     return success();

@@ -18,7 +18,8 @@ def PlanKvPass : Pass<"llmc-plan-kv", "::mlir::ModuleOp"> {
     is less; position p lives in slot p mod capacity. Keys of all layers come
     first in the order of the symbols, each followed by its values, every part
     at a multiple of 4096 bytes. The module attribute `llm.kv_bytes` gets the
-    size of one sequence's area.
+    size of one sequence's area. A context beyond the rows of a table of learned
+    positions is refused, and for bidirectional attention one beyond `max-rows`.
 
     ```mlir
     llm.kv @kv.0 {encoding = "f16", head_dim = 64 : i64, heads = 3 : i64, window = 512 : i64}

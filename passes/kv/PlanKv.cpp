@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/ir/Sched.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/kv/Passes.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -35,6 +36,8 @@ struct PlanKv : kv::impl::PlanKvPassBase<PlanKv> {
       module.emitError("KV encoding '") << encoding.getValue() << "' is not known; use f16 or f32";
       return signalPassFailure();
     }
+    if (failed(checkPositions(module)))
+      return signalPassFailure();
     int64_t all = llvm::alignTo(context, sched::kKvChunk), next = 0;
     for (auto cache : module.getOps<llm::KvOp>()) {
       int64_t capacity = all;
@@ -55,6 +58,36 @@ struct PlanKv : kv::impl::PlanKvPassBase<PlanKv> {
       next += llvm::alignTo(bytes, kPage);
     }
     module->setAttr("llm.kv_bytes", builder.getI64IntegerAttr(next));
+  }
+
+  /// Every position that a sequence may have must have its row in a table of learned positions, and
+  /// a model whose rows see the whole text must take it in one step.
+  LogicalResult checkPositions(ModuleOp module) {
+    auto forward = module.lookupSymbol<func::FuncOp>(llm::kForwardName);
+    if (!forward || forward.getNumArguments() != 2)
+      return success();
+    WalkResult result = forward.walk([&](Operation *op) {
+      if (auto embed = dyn_cast<llm::EmbedOp>(op);
+          embed && embed.getTokens() == forward.getArgument(1)) {
+        auto table = SymbolTable::lookupNearestSymbolFrom<llm::WeightOp>(op, embed.getWeightAttr());
+        if (table.getRows() < context) {
+          op->emitError("the model knows ")
+              << table.getRows() << " positions; compile it with --context " << table.getRows();
+          return WalkResult::interrupt();
+        }
+      }
+      auto attention = dyn_cast<llm::AttentionOp>(op);
+      auto attend = dyn_cast<llm::AttendOp>(op);
+      bool whole =
+          (attention && attention.getBidirectional()) || (attend && attend.getBidirectional());
+      if (whole && context > maxRows) {
+        op->emitError("a text must fit into one step of ")
+            << maxRows.getValue() << " rows; compile it with --context " << maxRows.getValue();
+        return WalkResult::interrupt();
+      }
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
   }
 };
 } // namespace

@@ -298,8 +298,10 @@ private:
       return op.emitError("cache ") << op.getKvAttr() << " has no plan; run llmc-plan-kv first";
     auto reader =
         op->hasOneUse() ? dyn_cast<llm::LinearOp>(*op->getUsers().begin()) : llm::LinearOp();
-    bool split = options.few && reader && reader.getInput() == op.getResult() &&
-                 !reader.getNormAttr() && reader.getResidual() != op.getResult();
+    // Who merges partials looks no further than its own position.
+    bool split = options.few && !op.getBidirectional() && reader &&
+                 reader.getInput() == op.getResult() && !reader.getNormAttr() &&
+                 reader.getResidual() != op.getResult();
     FlatSymbolRefAttr out;
     if (split) {
       int64_t partial = 4 * (kPartialHeader + cache.getHeadDim());
@@ -311,7 +313,8 @@ private:
     FlatSymbolRefAttr kernel = kernels.get<AttendKernelOp>(
         op.getLoc(), op.getHeadsAttr(), i64(cache.getHeads()), i64(cache.getHeadDim()),
         op.getScaleAttr(), op.getSoftcapAttr(), cache.getWindowAttr(), cache.getCapacityAttr(),
-        cache.getEncodingAttr(), unit(split), i64(split ? 0 : kAttendRows), i64(maxChunks(cache)));
+        cache.getEncodingAttr(), unit(split), i64(split ? 0 : kAttendRows), i64(maxChunks(cache)),
+        op.getBidirectionalAttr());
     TilesAttr tiles =
         split ? TilesAttr::get(ctx(), cache.getHeads(), 0, kKvChunk, cache.getWindow(), false)
               : TilesAttr::get(ctx(), cache.getHeads(), kAttendRows, 0, 0, false);
@@ -407,9 +410,10 @@ private:
 
   void lowerEmbed(llm::EmbedOp op) {
     llm::WeightOp table = weight(op.getWeightAttr());
+    bool positions = op.getTokens() == forward.getArgument(1);
     FlatSymbolRefAttr kernel = kernels.get<EmbedKernelOp>(
         op.getLoc(), i64(table.getRows()), i64(table.getColumns()),
-        builder.getStringAttr(table.getFinalEncoding()), op.getScaleAttr());
+        builder.getStringAttr(table.getFinalEncoding()), op.getScaleAttr(), unit(positions));
     FlatSymbolRefAttr out = newResult(op.getResult(), "x");
     dispatch(op, "embed", kernel, rowTiles(), {readWeight(op.getWeightAttr()), write(out)});
   }

@@ -371,3 +371,12 @@ func.func @f(%x: tensor<?x16xf32>, %pos: tensor<?xi32>) {
     : (tensor<?x16xf32>, tensor<?xi32>) -> tensor<?x16xf32>
   return
 }
+
+// -----
+
+llm.kv @kv {heads = 1, head_dim = 8, encoding = "f16", window = 4}
+func.func @f(%q: tensor<?x8xf32>, %pos: tensor<?xi32>) -> tensor<?x8xf32> {
+  // expected-error @+1 {{sees all rows of a step, but "kv" has a window of 4}}
+  %a = llm.attend %q, %pos, @kv {heads = 1, scale = 1.0 : f32, bidirectional} : tensor<?x8xf32>, tensor<?xi32> -> tensor<?x8xf32>
+  return %a : tensor<?x8xf32>
+}

@@ -49,6 +49,11 @@ struct Attend {
     e.store(e.toI32(to), e.at(hi, e.mul(i, 4)));
   }
 
+  /// The last position that the row at position `p` sees.
+  Value lastSeen(Value p) {
+    return op.getBidirectional() ? e.add(e.add(position, e.stepRows()), -1) : p;
+  }
+
   /// The address of a chunk in a head's keys or values.
   Value chunkOf(Value cache, Value head, Value chunk) {
     int64_t position = headDim * (kvF32 ? 4 : 2);
@@ -146,7 +151,8 @@ struct Attend {
 
   /// All query heads of a KV head, for `count` rows from `row0` on.
   void attendRows(Value head, Value row0, Value count) {
-    Value firstPosition = e.add(position, row0), end = e.add(firstPosition, count);
+    Value firstPosition = e.add(position, row0);
+    Value end = e.add(lastSeen(e.add(e.add(firstPosition, count), -1)), 1);
     Value firstChunk = visibleChunks(e, firstPosition, op.getWindow()).first;
     Value lastChunk = visibleChunks(e, e.add(end, -1), op.getWindow()).second;
     int64_t bytes = partialBytes(headDim);
@@ -164,7 +170,8 @@ struct Attend {
       e.store(e.f32(0), e.at(state, 4));
     });
     e.loop(firstChunk, lastChunk, 1, [&](Value chunk) {
-      e.loop(e.i64(0), count, 1, [&](Value i) { setRange(i, e.add(firstPosition, i), chunk); });
+      e.loop(e.i64(0), count, 1,
+             [&](Value i) { setRange(i, lastSeen(e.add(firstPosition, i)), chunk); });
       Chunk shared =
           widenedChunk(head, chunk, e.min(e.sub(end, e.mul(chunk, kKvChunk)), e.i64(kKvChunk)));
       e.loop(e.i64(0), e.i64(group), 1, [&](Value g) {

@@ -18,7 +18,10 @@ void cpu::emitKernel(Emitter &e, EmbedKernelOp op) {
   Value weight = e.nextBinding(), out = e.nextBinding(), tokens = e.stepTokens();
   float scale = op.getScale().convertToFloat();
   e.loop(e.tileBegin(), e.tileEnd(), 1, [&](Value row) {
-    Value token = e.toI64(e.load(IntegerType::get(e.context(), 32), e.at(tokens, e.mul(row, 4))));
+    Value token =
+        op.getPositions()
+            ? e.add(e.stepPosition(), row)
+            : e.toI64(e.load(IntegerType::get(e.context(), 32), e.at(tokens, e.mul(row, 4))));
     Value to = e.at(out, e.mul(row, 4 * features));
     SmallVector<Value> args{weight, token, e.i64(features)};
     for (int32_t field : kernelFormatArgs(*table.encoding))

@@ -12,3 +12,11 @@ func.func @f(%q: tensor<?x48xf32>, %k: tensor<?x24xf32>, %pos: tensor<?xi32>) ->
     : (tensor<?x48xf32>, tensor<?x24xf32>, tensor<?x24xf32>, tensor<?xi32>) -> tensor<?x48xf32>
   return %a : tensor<?x48xf32>
 }
+
+// CHECK-LABEL: @bidirectional
+// CHECK: llm.attend %arg0, %arg2, @kv {bidirectional, heads = 2 : i64
+func.func @bidirectional(%q: tensor<?x48xf32>, %k: tensor<?x24xf32>, %pos: tensor<?xi32>) -> tensor<?x48xf32> {
+  %a = llm.attention %q, %k, %k, %pos, @kv {heads = 2, scale = 0.25 : f32, bidirectional}
+    : (tensor<?x48xf32>, tensor<?x24xf32>, tensor<?x24xf32>, tensor<?xi32>) -> tensor<?x48xf32>
+  return %a : tensor<?x48xf32>
+}

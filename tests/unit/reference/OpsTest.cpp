@@ -206,6 +206,30 @@ TEST_F(OpTest, AttentionGroupsHeadsAndCapsScores) {
   expectNear(run(2, 2, split, 2), {2, 2, mix(3), mix(-1)});
 }
 
+TEST_F(OpTest, BidirectionalAttentionSeesTheWholeStep) {
+  weight("x", "2, 1", {1, 3});
+  symbols += "llm.kv @kv {heads = 1 : i64, head_dim = 1 : i64, encoding = \"f32\"}\n";
+  std::string body = "%y = llm.attention %x, %x, %x, %pos, @kv {heads = 1 : i64, scale = 1.0 : "
+                     "f32, bidirectional} : (tensor<?x1xf32>, tensor<?x1xf32>, tensor<?x1xf32>, "
+                     "tensor<?xi32>) -> tensor<?x1xf32>";
+  auto mix = [](double q) {
+    return (std::exp(q) + 3 * std::exp(3 * q)) / (std::exp(q) + std::exp(3 * q));
+  };
+  expectNear(run(1, 2, body, 1), {mix(1), mix(3)});
+}
+
+TEST_F(OpTest, PositionsAreEmbedded) {
+  weight("x", "2, 1", {1, 2});
+  weight("p", "3, 1", {10, 20, 30});
+  run(1, 1,
+      "%p = llm.embed %pos, @p : (tensor<?xi32>) -> tensor<?x1xf32>\n"
+      "%y = llm.add %x, %p : tensor<?x1xf32>",
+      1);
+  expectNear(step({1, 0}, 1), {22, 31});
+  EXPECT_EQ(llvm::toString(interpreter->step({0, 0}, 2).takeError()),
+            "a position has no row in the table of positions");
+}
+
 TEST_F(OpTest, KvKeepsHalfPrecision) {
   float fine = 1 + 0x1p-12f;
   weight("x", "1, 1", {fine});
