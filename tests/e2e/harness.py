@@ -43,9 +43,10 @@ REAL_MODELS = ("smollm2-135m", "gemma3-270m")
 
 
 class Finished:
-    """A process that has ended. `code` is negative after a signal, `peak_kb` its largest RSS."""
+    """A process that has ended. `code` is negative after a signal; of measured(), `peak_kb` is its
+    largest RSS."""
 
-    def __init__(self, code, stdout, stderr, seconds, peak_kb):
+    def __init__(self, code, stdout, stderr, seconds, peak_kb=None):
         self.code, self.stdout, self.stderr = code, stdout, stderr
         self.seconds, self.peak_kb = seconds, peak_kb
 
@@ -71,15 +72,15 @@ def run(*command, input=b"", env=None, timeout=300):
         start = time.monotonic()
         process = subprocess.Popen([str(c) for c in command], stdin=stdin, stdout=stdout,
                                    stderr=stderr, env={**os.environ, **(env or {})})
-        # The kill of a hanging process must not race with its end: wait4 reaps it here.
+        # The kill of a hanging process must not race with its end: it is reaped here.
         deadline = start + timeout
         while True:
-            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            pid, status = os.waitpid(process.pid, os.WNOHANG)
             if pid:
                 break
             if time.monotonic() > deadline:
                 process.kill()
-                os.wait4(process.pid, 0)
+                os.waitpid(process.pid, 0)
                 process.returncode = -9
                 raise AssertionError("no end after %d s: %s" % (timeout, command))
             time.sleep(0.005)
@@ -87,7 +88,27 @@ def run(*command, input=b"", env=None, timeout=300):
         stdout.seek(0)
         stderr.seek(0)
         return Finished(process.returncode, stdout.read(), stderr.read(),
-                        time.monotonic() - start, usage.ru_maxrss)
+                        time.monotonic() - start)
+
+
+# A process counts the memory that it had before exec: that of the one that started it. So what is
+# measured is started by a small one.
+MEASURE = """
+import os, signal, sys
+_, status, usage = os.wait4(os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ), 0)
+with open(sys.argv[1], "w") as f:
+    f.write(str(usage.ru_maxrss))
+code = os.waitstatus_to_exitcode(status)
+os.kill(os.getpid(), -code) if code < 0 else sys.exit(code)
+"""
+
+
+def measured(*command, **options):
+    """run(), and how much memory the command had."""
+    with tempfile.NamedTemporaryFile("r") as peak:
+        result = run(sys.executable, "-S", "-c", MEASURE, peak.name, *command, **options)
+        result.peak_kb = int(peak.read())
+    return result
 
 
 def succeed(*command, **options):

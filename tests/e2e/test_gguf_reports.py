@@ -6,7 +6,8 @@ import unittest
 
 import fixtures
 from fixtures import random_model
-from harness import (LLMC, TestCase, compiled_fixture, generate, prompt_logits, run, succeed)
+from harness import (LLMC, TestCase, compiled_fixture, generate, measured, prompt_logits, run,
+                     succeed)
 
 PROMPT = [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3]
 KB = 1024
@@ -22,14 +23,14 @@ class Refusals(TestCase):
     def compile(self, data):
         source, output = self.folder / "model.gguf", self.folder / "model.llmc"
         source.write_bytes(data)
-        result = run(LLMC, "compile", source, "-o", output)
+        result = measured(LLMC, "compile", source, "-o", output)
         self.assertEqual(sorted(os.listdir(self.folder)), ["model.gguf"] +
                          (["model.llmc"] if result.code == 0 else []))
         return result
 
     def test_spoiled_headers(self):
         """a1, a2, a4, a5, a8 to a11: a clean refusal that names the field."""
-        idle = run(LLMC, "--version").peak_kb
+        idle = measured(LLMC, "--version").peak_kb
         for name, (data, texts) in fixtures.spoiled_headers().items():
             with self.subTest(file=name):
                 result = self.assertRefused(self.compile(data), "model.gguf", *texts)

@@ -8,7 +8,7 @@ import sys
 import unittest
 
 import harness
-from harness import LLMC, LLMC_RUN, REAL_MODELS, TestCase, compiled, model, reference, succeed
+from harness import LLMC, LLMC_RUN, REAL_MODELS, TestCase, compiled, measured, model, reference, succeed
 
 MB = 1 << 20
 WIDTH = {"f16": 2, "f32": 4}  # bytes of an element of the KV cache
@@ -97,9 +97,10 @@ class Run(TestCase):
                     layers = succeed(LLMC, "inspect", "--json", artifact).json["kv"]
                     kv = sum(2 * layer["heads"] * layer["head_dim"] * WIDTH[layer["encoding"]] *
                              min(layer["capacity"], prompt + generated) for layer in layers)
-                    result = succeed(LLMC_RUN, artifact, "--tokens",
-                                     ",".join(str(3 + i % 500) for i in range(prompt)),
-                                     "-n", generated, "--ignore-end", "--json")
+                    result = measured(LLMC_RUN, artifact, "--tokens",
+                                      ",".join(str(3 + i % 500) for i in range(prompt)),
+                                      "-n", generated, "--ignore-end", "--json")
+                    self.assertEqual(result.code, 0, result.error)
                     self.assertEqual(len(result.json["tokens"]), generated)
                     self.assertLess(result.peak_kb * 1024,
                                     artifact.stat().st_size + kv + 40 * MB)
@@ -131,7 +132,8 @@ class Compile(TestCase):
                 for tensor in tensors:
                     layer = re.match(r"blk\.\d+|.*", tensor["name"])[0]
                     layers[layer] = layers.get(layer, 0) + tensor["bytes"]
-                result = succeed(LLMC, "compile", source, "-o", self.folder / "model.llmc")
+                result = measured(LLMC, "compile", source, "-o", self.folder / "model.llmc")
+                self.assertEqual(result.code, 0, result.error)
                 self.assertLess(result.peak_kb * 1024, 1.5 * max(layers.values()) + 500 * MB)
 
 

@@ -94,8 +94,10 @@ class RealGraphs(TestCase):
                     self.assertAlmostEqual(a, b, delta=1e-6 * b)
 
     def test_import_is_fast_and_small(self):
-        result = succeed(LLMC, "compile", materialized("optimum-fp32"), "--compile-to=import")
-        idle = run(LLMC, "--version")
+        result = harness.measured(LLMC, "compile", materialized("optimum-fp32"),
+                                  "--compile-to=import")
+        idle = harness.measured(LLMC, "--version")
+        self.assertEqual(result.code, 0, result.error)
         self.assertLess(result.peak_kb - idle.peak_kb, 300 * 1024)
         self.assertLess(result.seconds, 15)  # 3 s on a machine that does nothing else
 
@@ -305,7 +307,7 @@ class ExternalData(TestCase):
         want = w.tensor("want", w.FLOAT, [16], [float(-i) for i in range(1, 17)])
         source = write(self.folder, w.model(w.graph([w.node("Neg", ["w"], ["y"])], [],
                                                     [w.value("y", w.FLOAT)], [tensor, want])))
-        result = run(LLMC, "inspect", source, "--json")
+        result = harness.measured(LLMC, "inspect", source, "--json")
         self.assertEqual(result.code, 0, result.error)
         self.assertEqual(result.json["initializers"][0]["offset"], offset)
         self.assertEqual(result.json["nodes_after_folding"], 0)
