@@ -90,7 +90,7 @@ void bindAndRun(const Artifact &artifact, const fb::Variant &variant) {
     const auto context = static_cast<int32_t>(artifact.header().model()->context_length());
     const auto rows = std::min(static_cast<int32_t>(program.maxRows()), context);
     for (int32_t position : {0, context - rows})
-      program.run(*pool, scratch.value(), {rows, position, rows - 1, 1, nullptr, nullptr});
+      program.run(*pool, scratch.value(), {rows, position, rows - 1, 1, nullptr, nullptr, nullptr});
   }
 }
 
