@@ -168,8 +168,7 @@ private:
     llvm::Expected<ImportedModel> graph =
         importOnnxGraph(options.input, context, {options.shapes, options.constants});
     if (graph || notRaised.empty()) {
-      if (!notRaised.empty())
-        warn("compiled as a graph of tensors, not as a language model: " + notRaised);
+      whyGraph = std::move(notRaised);
       return graph;
     }
     std::string message = llvm::toString(graph.takeError());
@@ -418,6 +417,8 @@ private:
         return makeError("cannot write '" + outputPath() + "': " + ec.message());
       remover.releaseFile();
     }
+    if (!whyGraph.empty())
+      note("compiled as a graph of tensors, not as a language model: " + whyGraph);
     if (options.reportPath.empty())
       return llvm::Error::success();
     return report.write(options.reportPath, contents, outputPath());
@@ -511,6 +512,7 @@ private:
   Progress progress;
   CompileReport report;
   mlir::MLIRContext context;
+  std::string whyGraph; ///< why an ONNX file is not a language model, where it is none
   ImportedModel model;
   PipelineOptions pipeline;
   ArtifactModel info;
