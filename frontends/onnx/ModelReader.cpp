@@ -261,23 +261,14 @@ Error ModelReader::readType(Bytes message, Value &value, unsigned depth) {
 }
 
 Error ModelReader::readInput(Bytes message, Scope &scope, Graph &graph) {
-  WireReader reader(message);
-  WireField f;
-  StringRef name;
-  Bytes type;
-  while (reader.next(f)) {
-    if (f.number == 1)
-      name = f.text();
-    else if (f.number == 2)
-      type = f.bytes;
-  }
-  if (reader.failed())
+  std::optional<NamedField> input = readNamedField(message);
+  if (!input)
     return fail("an input of the graph is damaged");
   // Old files list initializers among the inputs; those are constants.
-  if (scope.values.contains(name))
+  if (scope.values.contains(input->name))
     return Error::success();
-  Value *value = model.newValue(name);
-  if (Error error = readType(type, *value, 0))
+  Value *value = model.newValue(input->name);
+  if (Error error = readType(input->value.bytes, *value, 0))
     return error;
   graph.inputs.push_back(value);
   return define(scope, value);
@@ -544,23 +535,16 @@ Error ModelReader::readGraph(Bytes message, Scope &scope, Graph &graph) {
   for (Bytes node : body.nodes)
     if (Error error = readNode(node, scope, graph))
       return error;
-  for (Bytes output : body.outputs) {
-    WireReader reader(output);
-    WireField f;
-    StringRef name;
-    Bytes type;
-    while (reader.next(f)) {
-      if (f.number == 1)
-        name = f.text();
-      else if (f.number == 2)
-        type = f.bytes;
-    }
-    Value *value = scope.find(name).value_or(nullptr);
-    if (reader.failed() || !value)
-      return fail("graph " + quoted(graph.name) + " has the output " + quoted(name) +
+  for (Bytes message : body.outputs) {
+    std::optional<NamedField> output = readNamedField(message);
+    if (!output)
+      return fail("an output of graph " + quoted(graph.name) + " is damaged");
+    Value *value = scope.find(output->name).value_or(nullptr);
+    if (!value)
+      return fail("graph " + quoted(graph.name) + " has the output " + quoted(output->name) +
                   ", which nothing computes");
     Value declared;
-    if (Error error = readType(type, declared, 0))
+    if (Error error = readType(output->value.bytes, declared, 0))
       return error;
     value->declaredType = declared.type;
     value->declaredShape = std::move(declared.shape);
@@ -601,16 +585,10 @@ Error ModelReader::read() {
       if (Error error = readOpset(f, model.opsets))
         return error;
     } else if (f.number == 14 && isBytes) {
-      WireReader pair(f.bytes);
-      WireField part;
-      StringRef key, value;
-      while (pair.next(part)) {
-        if (part.number == 1)
-          key = part.text();
-        else if (part.number == 2)
-          value = part.text();
-      }
-      model.metadata.emplace_back(key, value);
+      std::optional<NamedField> entry = readNamedField(f.bytes);
+      if (!entry)
+        return fail("an entry of the metadata is damaged");
+      model.metadata.emplace_back(entry->name, entry->value.text());
     } else if (f.number == 25 && isBytes) {
       functionBodies.push_back(f.bytes);
     }

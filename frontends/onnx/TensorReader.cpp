@@ -63,17 +63,10 @@ private:
 } // namespace
 
 Error TensorReader::readExternalEntry(const WireField &field) {
-  WireReader reader(field.bytes);
-  WireField f;
-  StringRef key, value;
-  while (reader.next(f)) {
-    if (f.number == 1)
-      key = f.text();
-    else if (f.number == 2)
-      value = f.text();
-  }
-  if (reader.failed())
+  std::optional<NamedField> entry = readNamedField(field.bytes);
+  if (!entry)
     return fail("has damaged external data");
+  StringRef key = entry->name, value = entry->value.text();
   if (key == "location")
     location = value;
   else if (key == "offset")

@@ -61,6 +61,19 @@ bool WireReader::next(WireField &field) {
   return bad(); // groups, which protobuf has given up, and undefined types
 }
 
+std::optional<NamedField> onnx::readNamedField(llvm::ArrayRef<uint8_t> message) {
+  WireReader reader(message);
+  NamedField result;
+  WireField f;
+  while (reader.next(f)) {
+    if (f.number == 1)
+      result.name = f.text();
+    else if (f.number == 2)
+      result.value = f;
+  }
+  return reader.failed() ? std::nullopt : std::optional(result);
+}
+
 bool onnx::appendIntegers(const WireField &field, std::vector<int64_t> &values) {
   if (field.type == WireField::Varint) {
     values.push_back(field.integer());

@@ -26,6 +26,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstring>
+#include <optional>
 #include <vector>
 
 namespace llmc::onnx {
@@ -69,6 +70,14 @@ private:
   llvm::ArrayRef<uint8_t> rest;
   bool isBad = false;
 };
+
+/// A message with a text in field 1 and something in field 2: a ValueInfoProto, or an entry of
+/// strings. Nothing where it is damaged.
+struct NamedField {
+  llvm::StringRef name;
+  WireField value;
+};
+std::optional<NamedField> readNamedField(llvm::ArrayRef<uint8_t> message);
 
 /// Appends the numbers of one occurrence of a repeated varint field, packed or single; false where
 /// the field has another type or its bytes end within a number.

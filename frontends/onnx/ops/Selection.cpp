@@ -75,7 +75,8 @@ static Error inferGatherElements(InferContext &context) {
   return Error::success();
 }
 
-static FoldResult foldGatherElements(const FoldContext &context) {
+/// Where in the data each index of GatherElements and ScatterElements points.
+static Expected<std::vector<int64_t>> elementPlaces(const FoldContext &context) {
   const Tensor &data = context.input(0), &indices = context.input(1);
   Expected<int64_t> axis =
       context.axis(context.node().integer("axis", 0), int64_t(data.dims.size()));
@@ -88,15 +89,22 @@ static FoldResult foldGatherElements(const FoldContext &context) {
       return context.error("has more indices than data along a dimension");
   Dims strides = stridesOf(data.dims), without = strides;
   without[size_t(*axis)] = 0;
-  std::vector<int64_t> source, picks = indices.integers();
+  std::vector<int64_t> places, picks = indices.integers();
   size_t n = 0;
   for (Odometer at(indices.dims, {without}); !at.atEnd(); at.next()) {
     Expected<int64_t> pick = place(context, picks[n++], data.dims[size_t(*axis)]);
     if (!pick)
       return pick.takeError();
-    source.push_back(at.offset(0) + *pick * strides[size_t(*axis)]);
+    places.push_back(at.offset(0) + *pick * strides[size_t(*axis)]);
   }
-  return one(gatherElements(data, indices.dims, source));
+  return places;
+}
+
+static FoldResult foldGatherElements(const FoldContext &context) {
+  Expected<std::vector<int64_t>> places = elementPlaces(context);
+  if (!places)
+    return places.takeError();
+  return one(gatherElements(context.input(0), context.input(1).dims, *places));
 }
 
 static Error inferGatherND(InferContext &context) {
@@ -221,27 +229,10 @@ static FoldResult scatter(const FoldContext &context, const Tensor &data, const 
 }
 
 static FoldResult foldScatterElements(const FoldContext &context) {
-  const Tensor &data = context.input(0), &indices = context.input(1);
-  Expected<int64_t> axis =
-      context.axis(context.node().integer("axis", 0), int64_t(data.dims.size()));
-  if (!axis)
-    return axis.takeError();
-  if (indices.dims.size() != data.dims.size())
-    return context.error("has indices of another rank than its data");
-  for (size_t i = 0; i < data.dims.size(); ++i)
-    if (int64_t(i) != *axis && indices.dims[i] > data.dims[i])
-      return context.error("has more indices than data along a dimension");
-  Dims strides = stridesOf(data.dims), without = strides;
-  without[size_t(*axis)] = 0;
-  std::vector<int64_t> places, picks = indices.integers();
-  size_t n = 0;
-  for (Odometer at(indices.dims, {without}); !at.atEnd(); at.next()) {
-    Expected<int64_t> pick = place(context, picks[n++], data.dims[size_t(*axis)]);
-    if (!pick)
-      return pick.takeError();
-    places.push_back(at.offset(0) + *pick * strides[size_t(*axis)]);
-  }
-  return scatter(context, data, context.input(2), places);
+  Expected<std::vector<int64_t>> places = elementPlaces(context);
+  if (!places)
+    return places.takeError();
+  return scatter(context, context.input(0), context.input(2), *places);
 }
 
 static FoldResult foldScatterND(const FoldContext &context) {
