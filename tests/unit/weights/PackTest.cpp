@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomWeights.h"
+#include "compiler/weights/WarpLayout.h"
 #include <cstring>
 #include <gtest/gtest.h>
 
@@ -34,6 +35,38 @@ TEST_P(Pack, PackedRowsDequantizeToTheSameBits) {
             << "N " << N << " K " << K << " row " << row;
       }
     }
+}
+
+TEST_P(Pack, RowsOfWarpTilesDequantizeToTheSameBits) {
+  for (uint64_t N : {1, 31, 32, 33, 65})
+    for (uint64_t blocks : {1, 2, 3}) {
+      const uint64_t K = stepOf(encoding, 7) * blocks;
+      const auto source = randomWeights(encoding, N, K, unsigned(N * 8 + blocks));
+      const WarpLayout layout = warpLayout(encoding, N, K);
+      std::vector<uint8_t> packed(layout.totalBytes, 0xaa);
+      packWarpTiles(encoding, source.data(), N, K, 0, 1, packed.data());
+      packWarpTiles(encoding, source.data(), N, K, 1, layout.tiles, &packed[layout.tileBytes]);
+      std::vector<float> expected(K), got(K);
+      for (uint64_t row = 0; row < N; ++row) {
+        dequantizeRow(encoding, &source[row * encoding.rowBytes(K)], expected.data(), K);
+        dequantizeWarpRow(encoding, packed.data(), K, row, got.data());
+        ASSERT_EQ(std::memcmp(got.data(), expected.data(), K * 4), 0)
+            << "N " << N << " K " << K << " row " << row;
+      }
+    }
+}
+
+TEST_P(Pack, StreamsOfWarpTilesAreWholeUnits) {
+  for (uint64_t K : {256u, 512u, 768u}) {
+    const WarpLayout layout = warpLayout(encoding, 33, K);
+    EXPECT_EQ(layout.tiles, 2u);
+    EXPECT_EQ(layout.totalBytes, 2 * layout.tileBytes);
+    for (const WarpStream &stream : {layout.low, layout.high, layout.scales, layout.subs}) {
+      EXPECT_EQ(stream.offset % 64, 0u);
+      EXPECT_EQ(stream.rowBytes % stream.unit, 0u);
+      EXPECT_EQ(16 % stream.unit, 0u);
+    }
+  }
 }
 
 TEST_P(Pack, PanelRangesMakeTheWhole) {
