@@ -9,6 +9,7 @@
 #include "compiler/artifact/TokenizerTable.h"
 #include "compiler/artifact/Writer.h"
 #include "compiler/codegen/cpu/CodeObject.h"
+#include "compiler/driver/Calibrate.h"
 #include "compiler/driver/Fidelity.h"
 #include "compiler/driver/Progress.h"
 #include "compiler/driver/Report.h"
@@ -93,11 +94,16 @@ public:
     if (llvm::Error error = checkContext())
       return error;
     describe();
+    if (llvm::Error error = calibrateWeights())
+      return error;
     for (Phase phase : kPhases) {
       if (phase == Phase::Codegen || phase == Phase::Emit)
         break;
       if (llvm::Error error = phase == Phase::Import ? llvm::Error::success() : runPasses(phase))
         return error;
+      if (phase == Phase::Quantize && options.measure && pipeline.quantizes())
+        for (const std::string &line : describeQuantized(*model.module, !options.calibrate.empty()))
+          note(line);
       if (llvm::Error error = dump(phase))
         return error;
       if (phase == options.compileTo)
@@ -277,6 +283,14 @@ private:
 
   llvm::Error checkContext() {
     pipeline.graph = bool(model.module->lookupSymbol("graph"));
+    pipeline.quantScheme = options.quant;
+    pipeline.quantOverrides = options.quantOverrides;
+    if (pipeline.graph && pipeline.quantizes())
+      return makeError(options.input + ": --quant is for language models, and this file is " +
+                       "compiled as a graph of tensors" +
+                       (whyGraph.empty() ? "" : ": " + whyGraph));
+    if (!pipeline.quantizes() && !options.calibrate.empty())
+      return makeError("--calibrate is of use with --quant or --quant-map only");
     if (pipeline.graph)
       return llvm::Error::success();
     auto trained = (*model.module)->getAttrOfType<mlir::IntegerAttr>("llm.context_length");
@@ -285,8 +299,6 @@ private:
                        : info.trainContext ? info.trainContext
                                            : pipeline.context;
     pipeline.f32Activations = options.f32Activations;
-    pipeline.quantScheme = options.quant;
-    pipeline.quantOverrides = options.quantOverrides;
     return llvm::Error::success();
   }
 
@@ -428,10 +440,7 @@ private:
   bool needsMeasure() {
     if (!model.module)
       return false;
-    return options.measure &&
-           llvm::any_of(model.module->getOps<llm::WeightOp>(), [](llm::WeightOp weight) {
-             return llvm::any_of(weight.getRecipe(), llvm::IsaPred<llm::QuantizeAttr>);
-           });
+    return options.measure && llvm::any_of(model.module->getOps<llm::WeightOp>(), quantizeStep);
   }
 
   /// A file beside the artifact.
@@ -441,38 +450,75 @@ private:
         .str();
   }
 
+  /// Options that make the same model for this machine, in a file beside the artifact that goes
+  /// with `remover`.
+  CompileOptions aside(llvm::StringRef what, llvm::FileRemover &remover) {
+    CompileOptions other = options;
+    other.output = temporaryName(what);
+    other.targets = {"native"};
+    other.quiet = true;
+    other.measure = false;
+    other.compileTo = Phase::Emit;
+    other.dumpDir.clear();
+    other.reportPath.clear();
+    remover.setFile(other.output);
+    return other;
+  }
+
+  /// The same, of the unchanged source.
+  CompileOptions sourceAside(llvm::StringRef what, llvm::FileRemover &remover) {
+    CompileOptions other = aside(what, remover);
+    other.quant = "none";
+    other.quantOverrides.clear();
+    other.calibrate.clear();
+    return other;
+  }
+
+  /// Runs the source in its reference mode and gives matrices the importance of their columns.
+  llvm::Error calibrateWeights() {
+    if (options.calibrate.empty())
+      return llvm::Error::success();
+    begin("calibrate", "compiling the source for calibration");
+    auto text = llvm::MemoryBuffer::getFile(options.calibrate);
+    if (!text)
+      return makeError("cannot read '" + options.calibrate + "': " + text.getError().message());
+    llvm::FileRemover remover;
+    CompileOptions source = sourceAside("calibrated", remover);
+    source.f32Activations = true;
+    source.numerics = Numerics::Strict;
+    if (llvm::Error error = compile(source))
+      return error;
+    progress.begin("calibrating");
+    llvm::Expected<Calibration> calibration =
+        calibrate(source.output, (*text)->getBuffer(),
+                  [&](uint64_t done, uint64_t total) { progress.update(done, total); });
+    progress.finish();
+    if (!calibration)
+      return makeError(options.input + ": " + llvm::toString(calibration.takeError()));
+    model.files.push_back(setImportance(*model.module, *calibration, model.files.size()));
+    return llvm::Error::success();
+  }
+
   /// Compares the artifact at `path` with one of the source, made for this and for this machine.
   llvm::Error measure(const std::string &path) {
     begin("measure", "compiling the source for comparison");
-    llvm::FileRemover source, native;
-    auto compileAs = [&](llvm::StringRef what, llvm::FileRemover &remover, bool quantized,
-                         std::string &to) {
-      CompileOptions other = options;
-      other.output = to = temporaryName(what);
-      other.targets = {"native"};
-      other.quiet = true;
-      other.measure = false;
-      other.dumpDir.clear();
-      other.reportPath.clear();
-      if (!quantized) {
-        other.quant = "none";
-        other.quantOverrides.clear();
-      }
-      remover.setFile(to);
-      return compile(other);
-    };
-    std::string reference, model = path;
-    if (llvm::Error error = compileAs("source", source, false, reference))
+    llvm::FileRemover removeSource, removeNative;
+    const CompileOptions source = sourceAside("source", removeSource);
+    if (llvm::Error error = compile(source))
       return error;
     llvm::Expected<const UkernelIsa *> host = cpu::resolveTarget("native");
     if (!host)
       return host.takeError();
-    if (!llvm::is_contained(isas, *host))
-      if (llvm::Error error = compileAs("native", native, true, model))
+    std::string model = path;
+    if (!llvm::is_contained(isas, *host)) {
+      const CompileOptions native = aside("native", removeNative);
+      model = native.output;
+      if (llvm::Error error = compile(native))
         return error;
+    }
     progress.begin("measuring");
     llvm::Expected<Fidelity> fidelity = measureFidelity(
-        model, reference, [&](uint64_t done, uint64_t total) { progress.update(done, total); });
+        model, source.output, [&](uint64_t done, uint64_t total) { progress.update(done, total); });
     progress.finish();
     if (!fidelity)
       return fidelity.takeError();

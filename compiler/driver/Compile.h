@@ -33,6 +33,8 @@ struct CompileOptions {
   /// A scheme or an encoding of llmc-quantize-weights, and its overrides PATTERN=ENCODING.
   std::string quant = "none";
   std::vector<std::string> quantOverrides;
+  /// A text on which the inputs of matrices are measured, so that quantizing weighs their errors.
+  std::string calibrate;
   /// A lossy compilation fails, and writes nothing, where the mean KL is larger; negative: never.
   double maxKl = -1;
   /// Compare a lossy artifact with one of the source.

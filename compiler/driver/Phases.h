@@ -37,6 +37,7 @@ struct PipelineOptions {
   /// Of the pass llmc-quantize-weights.
   std::string quantScheme = "none";
   std::vector<std::string> quantOverrides;
+  bool quantizes() const { return quantScheme != "none" || !quantOverrides.empty(); }
   /// The module is @graph on tensors, not @forward in the llm dialect.
   bool graph = false;
 };

@@ -13,6 +13,40 @@
 
 using namespace llmc;
 
+llm::QuantizeAttr llmc::quantizeStep(llm::WeightOp weight) {
+  for (mlir::Attribute step : weight.getRecipe())
+    if (auto quantize = llvm::dyn_cast<llm::QuantizeAttr>(step))
+      return quantize;
+  return {};
+}
+
+std::vector<std::string> llmc::describeQuantized(mlir::ModuleOp module, bool calibrated) {
+  unsigned kept = 0, all = 0, uneven = 0;
+  constexpr unsigned kNamed = 4;
+  std::string names;
+  for (auto weight : module.getOps<llm::WeightOp>()) {
+    if (weight.getFinalShape().size() != 2)
+      continue;
+    llm::QuantizeAttr step = quantizeStep(weight);
+    ++all;
+    kept += !step;
+    if (step && !step.getImportance() && ++uneven <= kNamed)
+      names += (names.empty() ? "" : ", ") + weight.getSymName().str();
+  }
+  std::vector<std::string> lines;
+  if (kept)
+    lines.push_back(
+        (kept == all ? "all " + llvm::Twine(all) : llvm::Twine(kept) + " of " + llvm::Twine(all))
+            .str() +
+        " matrices stay as they are: they have no more bits than --quant asks for, or "
+        "a rule says so");
+  if (calibrated && uneven)
+    lines.push_back("calibration says nothing about the inputs of " + names +
+                    (uneven > kNamed ? " and " + std::to_string(uneven - kNamed) + " more" : "") +
+                    ": all their errors weigh the same");
+  return lines;
+}
+
 void CompileReport::endPhase() {
   if (running.empty())
     return;
@@ -44,6 +78,8 @@ static void writeWeights(llvm::json::OStream &json, const ArtifactContents &cont
       json.attribute("to", weight.getFinalEncoding());
       json.attribute("bits_per_weight", bits);
       json.attribute("error", errors.lookup(weight.getSymName()).relative());
+      if (llm::QuantizeAttr step = quantizeStep(weight))
+        json.attribute("calibrated", bool(step.getImportance()));
     });
   }
 }

@@ -9,7 +9,8 @@
 //
 //   {"source", "artifact", "artifact_bytes",
 //    "phases":   [{"name", "seconds"}],
-//    "weights":  [{"name", "rows", "columns", "from", "to", "bits_per_weight", "error"}],
+//    "weights":  [{"name", "rows", "columns", "from", "to", "bits_per_weight", "error",
+//                  "calibrated"}],
 //    "fidelity": {"perplexity", "source_perplexity", "mean_kld", "same_top", "tokens"},
 //    "programs": [{"name", "max_rows", "dispatches", "barriers", "barriers_per_layer",
 //                  "arena_bytes"}],
@@ -17,6 +18,7 @@
 //
 // "error" is 0 for a weight whose numbers did not change, else the root of the mean
 // square error relative to the weight's; "fidelity" is there where any did.
+// "calibrated": whether errors of a quantized weight were weighed by its inputs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,6 +30,11 @@
 #include <chrono>
 
 namespace llmc {
+
+/// The quantize step of a weight, or null.
+llm::QuantizeAttr quantizeStep(llm::WeightOp weight);
+/// Lines on matrices that did not become what --quant says; `calibrated`: they should have been.
+std::vector<std::string> describeQuantized(mlir::ModuleOp module, bool calibrated);
 
 class CompileReport {
 public:

@@ -30,8 +30,9 @@ def QuantizeWeightsPass : Pass<"llmc-quantize-weights", "::mlir::ModuleOp"> {
     with `*` for any text; `none` keeps the weight.
 
     A weight that is quantized already is kept as it is where it has the same
-    grid (same bits, group, scales), and where it has no more bits than it would
-    get. A weight may carry `llm.importance`, a `#llm.part` with one float per
+    grid (same bits, group, scales), where it has no more bits than it would
+    get, and, with `int8`, `int4` and `int4-mixed`, where its codes have no more
+    bits than the new ones. A weight may carry `llm.importance`, a `#llm.part` with one float per
     column, which becomes the importance of the step.
 
     ```mlir

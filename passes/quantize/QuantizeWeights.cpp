@@ -26,17 +26,19 @@ enum class Role { Matrix, Sensitive, Table };
 
 struct Scheme {
   StringLiteral name, matrix, sensitive, table;
+  bool byBits; ///< about the bits of codes, not about where their scales are
 };
 constexpr Scheme schemes[] = {
-    {"int8", "int8_g32", "int8_g32", "int8_g32"},
-    {"int8-channel", "int8_row", "int8_row", "int8_row"},
-    {"int4", "int4_g32_min", "int4_g32_min", "int8_g32"},
-    {"int4-mixed", "iq4_g32", "int6_g64", "int8_g32"},
+    {"int8", "int8_g32", "int8_g32", "int8_g32", true},
+    {"int8-channel", "int8_row", "int8_row", "int8_row", false},
+    {"int4", "int4_g32_min", "int4_g32_min", "int8_g32", true},
+    {"int4-mixed", "iq4_g32", "int6_g64", "int8_g32", true},
 };
 
 /// The encoding for each role.
 struct Targets {
   const Encoding *matrix = nullptr, *sensitive = nullptr, *table = nullptr;
+  bool byBits = false; ///< see Scheme
 
   const Encoding *of(Role role) const {
     return role == Role::Table ? table : role == Role::Sensitive ? sensitive : matrix;
@@ -49,6 +51,8 @@ struct Override {
   std::string text;
   bool used = false;
 };
+
+int codeBits(const Encoding &encoding) { return encoding.format.loBits + encoding.format.hiBits; }
 
 double bitsPerWeight(const Encoding &encoding, int64_t columns) {
   return 8.0 * double(encoding.rowBytes(columns)) / double(columns);
@@ -70,13 +74,15 @@ struct QuantizeWeights : quantize::impl::QuantizeWeightsPassBase<QuantizeWeights
       if (role == roles.end() || weight.getFinalShape().size() != 2)
         continue;
       const Encoding *target = targets.of(role->second);
+      bool byBits = targets.byBits;
       for (Override &rule : rules)
         if (rule.pattern.match(weight.getSymName())) {
           target = rule.encoding;
+          byBits = false;
           rule.used = true;
           break;
         }
-      if (target && !keeps(weight, *target))
+      if (target && !keeps(weight, *target, byBits))
         weight.appendStep(QuantizeAttr::get(&getContext(), target->name, importance(weight)));
       weight->removeAttr("llm.importance");
     }
@@ -104,15 +110,14 @@ private:
       return success();
     for (const Scheme &row : schemes)
       if (row.name == scheme) {
-        targets = {*target(row.matrix), *target(row.sensitive), *target(row.table)};
+        targets = {*target(row.matrix), *target(row.sensitive), *target(row.table), row.byBits};
         return success();
       }
     FailureOr<const Encoding *> all = target(scheme);
     if (failed(all))
       return failure();
     const Encoding *eight = *target("int8_g32");
-    bool more = (*all)->format.loBits + (*all)->format.hiBits >= 8;
-    targets = {*all, *all, more ? *all : eight};
+    targets = {*all, *all, codeBits(**all) >= 8 ? *all : eight};
     return success();
   }
 
@@ -171,11 +176,14 @@ private:
     return roles;
   }
 
-  /// True where quantizing would lose bits and save none.
-  bool keeps(WeightOp weight, const Encoding &target) {
+  /// True where quantizing would lose bits and save none. `byBits`: new codes of as many bits
+  /// would cost accuracy to save a little on the scales.
+  bool keeps(WeightOp weight, const Encoding &target, bool byBits) {
     const Encoding *source = lookupEncoding(weight.getFinalEncoding());
     if (!source || source->isFloat())
       return false;
+    if (byBits && codeBits(*source) <= codeBits(target))
+      return true;
     return sameGrid(*source, target) || bitsPerWeight(*source, weight.getColumns()) <=
                                             bitsPerWeight(target, weight.getColumns());
   }

@@ -32,7 +32,8 @@ static Value rootOf(Value value) {
 static constexpr int64_t kMostBytes = int64_t(1) << 40;
 
 static int64_t byteSize(MemRefType type) {
-  int64_t bytes = std::max(8u, type.getElementTypeBitWidth()) / 8;
+  const Type element = type.getElementType();
+  int64_t bytes = element.isIndex() ? 8 : std::max(8u, element.getIntOrFloatBitWidth()) / 8;
   for (int64_t size : type.getShape())
     if (__builtin_mul_overflow(bytes, size, &bytes) || bytes > kMostBytes)
       return kMostBytes + 1;
@@ -66,6 +67,40 @@ static void computeInPlace(func::FuncOp func) {
     alloc.getResult().replaceAllUsesWith(target);
     alloc.erase();
   }
+}
+
+/// A number that an op between the loops computes goes through a buffer of its own: who needs it
+/// reads it there. The op and the store are one piece of work; gives the loads behind it.
+static llvm::DenseSet<Operation *> keepNumbers(func::FuncOp func) {
+  Block &entry = func.getBody().front();
+  SmallVector<Operation *> makers;
+  for (Operation &op : entry) {
+    auto isNumber = [](OpResult result) {
+      return result.getType().isIntOrIndexOrFloat() && !result.use_empty();
+    };
+    if (!isMemoryEffectFree(&op) && llvm::any_of(op.getResults(), isNumber))
+      makers.push_back(&op);
+  }
+  llvm::DenseSet<Operation *> loads;
+  for (Operation *op : makers) {
+    ImplicitLocOpBuilder b(op->getLoc(), op);
+    Value zero = arith::ConstantIndexOp::create(b, 0), one = arith::ConstantIndexOp::create(b, 1);
+    auto once = scf::ForOp::create(b, zero, one, one);
+    op->moveBefore(once.getBody()->getTerminator());
+    for (OpResult result : op->getResults()) {
+      if (!result.getType().isIntOrIndexOrFloat() || result.use_empty())
+        continue;
+      b.setInsertionPointToStart(&entry);
+      Value place = memref::AllocOp::create(b, MemRefType::get({}, result.getType()));
+      b.setInsertionPointAfter(once);
+      auto load = memref::LoadOp::create(b, place);
+      result.replaceAllUsesWith(load);
+      b.setInsertionPoint(once.getBody()->getTerminator());
+      memref::StoreOp::create(b, result, place);
+      loads.insert(load);
+    }
+  }
+  return loads;
 }
 
 /// Loops for all linalg ops. One without loops of its own gets one of a single step, so that what
@@ -135,13 +170,14 @@ public:
     expandCopies(graph);
     if (failed(expandLoops(graph)))
       return failure();
+    numbers = keepNumbers(graph);
     SmallVector<Operation *> work;
     for (Operation &op : graph.getBody().front()) {
       if (auto alloc = dyn_cast<memref::AllocOp>(op)) {
         roots[alloc.getResult()] = bufferOf(alloc.getType());
         continue;
       }
-      if (isa<func::ReturnOp, memref::DeallocOp>(op) || isMemoryEffectFree(&op))
+      if (isa<func::ReturnOp, memref::DeallocOp>(op) || canRepeat(&op))
         continue;
       work.push_back(&op);
     }
@@ -202,14 +238,17 @@ private:
     return success();
   }
 
-  /// Adds what `value` is computed from outside of `op`: roots, and pure ops in their order.
+  /// True for what any kernel may compute again for itself.
+  bool canRepeat(Operation *op) { return isMemoryEffectFree(op) || numbers.contains(op); }
+
+  /// Adds what `value` is computed from outside of `op`: roots, and ops to repeat in their order.
   LogicalResult collect(Value value, SetVector<Value> &found, SetVector<Operation *> &pure) {
     if (roots.contains(value)) {
       found.insert(value);
       return success();
     }
     Operation *def = value.getDefiningOp();
-    if (!def || !isMemoryEffectFree(def))
+    if (!def || !canRepeat(def))
       return graph.emitError("has a value between loops that no kernel can compute again: ")
              << value;
     for (Value operand : def->getOperands())
@@ -347,6 +386,7 @@ private:
   ImplicitLocOpBuilder builder;
   ProgramOp program;
   llvm::DenseMap<Value, Place> roots;
+  llvm::DenseSet<Operation *> numbers; ///< loads of what keepNumbers() has put into buffers
   llvm::StringMap<StringAttr> kernels;
   unsigned bufferCount = 0, kernelCount = 0;
   int64_t totalBytes = 0;

@@ -48,6 +48,7 @@ Status Session::reserve(const SessionOptions &options) {
                       model->artifact().path() + " was compiled for; compile it with --context " +
                       std::to_string(options.contextLimit));
   limit = options.contextLimit ? options.contextLimit : compiled;
+  promptObserver = options.promptObserver;
   history.reserve(limit);
 
   const fb::Variant &variant = model->variant();
@@ -111,7 +112,10 @@ void Session::step(const Phase &phase, std::span<const int32_t> tokens, uint32_t
                          tokens.data(),
                          logitsRow(0),
                          reinterpret_cast<float *>(maximaArea.data())};
-  phase.program.run(*pool, scratch, step, phase.profile.get());
+  if (promptObserver && &phase == &prefillPhase)
+    phase.program.run(*pool, scratch, step, *promptObserver);
+  else
+    phase.program.run(*pool, scratch, step, phase.profile.get());
   history.insert(history.end(), tokens.begin(), tokens.end());
 }
 

@@ -40,6 +40,8 @@ struct SessionOptions {
   uint32_t prefillChunk = 0;
   /// Measure every dispatch; see Session::profiles().
   bool profile = false;
+  /// Sees every dispatch of steps of prompt tokens; slow. Lives as long as the session.
+  StepObserver *promptObserver = nullptr;
 };
 
 class Session {
@@ -119,6 +121,7 @@ private:
   WorkerScratch scratch;
   Phase decodePhase, verifyPhase, prefillPhase;
   std::vector<int32_t> history;
+  StepObserver *promptObserver = nullptr;
   uint32_t prompt = 0;
   uint32_t limit = 0;
   uint32_t chunk = 0;      ///< prompt tokens per step

@@ -40,7 +40,7 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
   auto arguments = std::make_shared<Arguments>();
   CompileOptions &options = arguments->options;
   CLI::App *command = app.add_subcommand("compile", "Compile a model into one artifact");
-  command->add_option("MODEL", options.input, "The model (.gguf)")->required();
+  command->add_option("MODEL", options.input, "The model (.gguf or .onnx)")->required();
   command->add_option("-o,--output", options.output,
                       "The artifact (default: MODEL's name with .llmc, in this folder)");
   command
@@ -71,6 +71,9 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
                    "PATTERN=ENCODING for weights of such names (* for any text, none keeps), or a "
                    "file of such lines; the first that matches counts")
       ->allow_extra_args(false);
+  command->add_option("--calibrate", options.calibrate,
+                      "A text to run the model on first: errors of columns that are multiplied "
+                      "with large numbers then weigh more");
   command
       ->add_option("--max-kl", options.maxKl,
                    "Fail where quantizing costs more mean KL divergence from the source")

@@ -111,6 +111,28 @@ void Program::run(WorkerPool &pool, const WorkerScratch &scratch, const llmc_ste
     pool.balance().update();
 }
 
+std::span<void *const> Program::buffersOf(size_t dispatch) const {
+  const size_t begin = dispatches[dispatch].firstBuffer;
+  const bool last = dispatch + 1 == dispatches.size();
+  const size_t end = last ? buffers.size() : dispatches[dispatch + 1].firstBuffer;
+  return {buffers.data() + begin, end - begin};
+}
+
+void Program::run(WorkerPool &pool, const WorkerScratch &scratch, const llmc_step_t &step,
+                  StepObserver &observer) const {
+  for (size_t i = 0; i < dispatches.size(); ++i) {
+    const Dispatch &dispatch = dispatches[i];
+    const int64_t count = tiles[dispatch.range].count(step);
+    pool.run([&](unsigned worker) {
+      const auto range = pool.balance().range(worker, count);
+      if (range.begin != range.end)
+        dispatch.kernel(buffers.data() + dispatch.firstBuffer, &step, scratch.scratch(worker),
+                        range.begin, range.end);
+    });
+    observer.done(i, buffersOf(i), step);
+  }
+}
+
 template <typename Started>
 void Program::runWorker(WorkerPool &pool, unsigned worker, const WorkerScratch &scratch,
                         const llmc_step_t &step, Started started, Timing &timing) const {

@@ -58,6 +58,14 @@ private:
   size_t rangesOffset = 0;
 };
 
+/// Sees the dispatches of a step one after the other, each when it is done.
+class StepObserver {
+public:
+  virtual ~StepObserver() = default;
+  /// `dispatch` counts in the program's order; `buffers` are its bindings.
+  virtual void done(size_t dispatch, std::span<void *const> buffers, const llmc_step_t &step) = 0;
+};
+
 class Program {
 public:
   Program() = default;
@@ -75,6 +83,9 @@ public:
   /// then it measures how fast the workers are, for the pool's balance. Allocates nothing.
   void run(WorkerPool &pool, const WorkerScratch &scratch, const llmc_step_t &step,
            ProgramProfile *profile = nullptr) const;
+  /// The same, slower: all workers meet behind every dispatch, and `observer` is called.
+  void run(WorkerPool &pool, const WorkerScratch &scratch, const llmc_step_t &step,
+           StepObserver &observer) const;
 
 private:
   struct Tiles {
@@ -90,6 +101,7 @@ private:
     bool barrier;
   };
   uint16_t tilesIndex(const fb::Tiles *record);
+  std::span<void *const> buffersOf(size_t dispatch) const;
   /// What a worker needed for the dispatches that tell its speed.
   struct Timing {
     bool wanted;

@@ -3,6 +3,7 @@
 // RUN: llmc-opt %s '--llmc-quantize-weights=scheme=int4-mixed' | FileCheck %s --check-prefixes=CHECK,SMALL
 // RUN: llmc-opt %s '--llmc-quantize-weights=scheme=int8-channel' | FileCheck %s --check-prefix=CHANNEL
 // RUN: llmc-opt %s '--llmc-quantize-weights=scheme=q4_1 overrides=*down=int6_g128,token*=none,v=iq4_g64' | FileCheck %s --check-prefix=MAP
+// RUN: llmc-opt %s '--llmc-quantize-weights=scheme=iq4_g32' | FileCheck %s --check-prefix=EXACT
 // RUN: llmc-opt %s --llmc-quantize-weights | FileCheck %s --check-prefix=NONE
 // NONE-NOT: quantize
 
@@ -19,9 +20,10 @@ llm.weight @output [64, 64] "f16" from 0 at 0
 // SMALL: llm.weight @q {{.*}} recipe [#llm.slice_rows<0, 64>, #llm.quantize<"iq4_g32">]
 // CHANNEL: llm.weight @q {{.*}} recipe [#llm.slice_rows<0, 64>, #llm.quantize<"int8_row">]
 llm.weight @q [96, 64] "f32" from 0 at 0 recipe [#llm.slice_rows<0, 64>]
-// The same grid in another layout, and fewer bits: kept.
+// The same grid in another layout, and codes of as many bits: kept. An encoding means just that.
 // INT4: llm.weight @k [64, 64] "q4_1" from 0 at 0{{$}}
-// SMALL: llm.weight @k {{.*}} recipe [#llm.quantize<"iq4_g32">]
+// SMALL: llm.weight @k [64, 64] "q4_1" from 0 at 0{{$}}
+// EXACT: llm.weight @k {{.*}} recipe [#llm.quantize<"iq4_g32">]
 llm.weight @k [64, 64] "q4_1" from 0 at 0
 // CHANNEL: llm.weight @k [64, 64] "q4_1" from 0 at 0{{$}}
 // INT4: llm.weight @v {{.*}} recipe [#llm.quantize<"int4_g32_min">]

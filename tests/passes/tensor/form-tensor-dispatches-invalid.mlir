@@ -33,15 +33,21 @@ func.func @graph() attributes {llm.inputs = [{name = "x", element = "float"}], l
 
 // -----
 
-// What is read between loops may have changed when a kernel would read it again.
+// Buffers that a loop chooses are not known while compiling.
 // expected-error @+1 {{has a value between loops that no kernel can compute again}}
 func.func @graph(%x: memref<4xf32>, %y: memref<4xf32>) attributes {llm.inputs = [{name = "x", element = "float"}], llm.outputs = [{name = "y", element = "float"}]} {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c4 = arith.constant 4 : index
-  %a = memref.load %x[%c0] : memref<4xf32>
+  %zero = arith.constant 0.0 : f32
+  %t = memref.alloc() : memref<4xf32>
+  %last, %other = scf.for %i = %c0 to %c4 step %c1 iter_args(%a = %t, %b = %x) -> (memref<4xf32>, memref<4xf32>) {
+    memref.store %zero, %a[%i] : memref<4xf32>
+    scf.yield %b, %a : memref<4xf32>, memref<4xf32>
+  }
   scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
-    memref.store %a, %y[%i] : memref<4xf32>
+    %v = memref.load %last[%i] : memref<4xf32>
+    memref.store %v, %y[%i] : memref<4xf32>
   }
   return
 }

@@ -1,5 +1,5 @@
 // Loops over buffers become kernels and dispatches, allocations buffers, arguments ports.
-// RUN: llmc-opt %s --llmc-form-tensor-dispatches | FileCheck %s
+// RUN: llmc-opt %s --llmc-form-tensor-dispatches --split-input-file | FileCheck %s
 
 llm.weight @w [64] "raw" from 0 at 0
 
@@ -47,5 +47,38 @@ func.func @graph(%x: memref<1x4x2xf32>, %w: memref<4x2xf32> {llm.weight = @w}, %
   }
   %v = memref.collapse_shape %u [[0, 1], [2]] : memref<1x4x2xf32> into memref<4x2xf32>
   memref.copy %v, %y : memref<4x2xf32> to memref<4x2xf32>
+  return
+}
+
+// -----
+
+// A number between loops goes through a buffer: what it was read from may change before it is used.
+// CHECK: sched.tensor_kernel @kernel0
+// CHECK: ^bb0(%[[X:.*]]: memref<4xf32>, %[[KEEP:.*]]: memref<f32>,
+// CHECK: %[[A:.*]] = memref.load %[[X]]
+// CHECK: memref.store %[[A]], %[[KEEP]][]
+// CHECK: sched.tensor_kernel @kernel1
+// CHECK: sched.tensor_kernel @kernel2
+// CHECK: ^bb0(%[[KEPT:.*]]: memref<f32>, %[[Y:.*]]: memref<4xf32>,
+// CHECK: %[[B:.*]] = memref.load %[[KEPT]][]
+// CHECK: %[[N:.*]] = arith.negf %[[B]]
+// CHECK: memref.store %[[N]], %[[Y]]
+// CHECK: sched.program @main
+// CHECK: sched.dispatch @kernel0 {{.*}}<read buffer @[[IN:.*]]>, #sched.bind<write buffer @[[PLACE:.*]]>]
+// CHECK: sched.dispatch @kernel1 {{.*}}<write buffer @[[IN]]>]
+// CHECK: sched.dispatch @kernel2 {{.*}}<read buffer @[[PLACE]]>, #sched.bind<write buffer
+func.func @graph(%x: memref<4xf32>, %y: memref<4xf32>) attributes {llm.inputs = [{name = "x", element = "float"}], llm.outputs = [{name = "y", element = "float"}]} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  %a = memref.load %x[%c0] : memref<4xf32>
+  %n = arith.negf %a : f32
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    memref.store %zero, %x[%i] : memref<4xf32>
+  }
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    memref.store %n, %y[%i] : memref<4xf32>
+  }
   return
 }
