@@ -138,8 +138,10 @@ private:
 
   /// The frontend of the file's format.
   llvm::Expected<ImportedModel> importFile() {
-    if (onnx::isOnnxFile(options.input))
-      return importOnnxFile();
+    return onnx::isOnnxFile(options.input) ? importOnnxFile() : importGgufFile(options.input);
+  }
+
+  llvm::Expected<ImportedModel> importGgufFile(llvm::StringRef path) {
     GgufImportOptions import;
     if (!options.preTokenizer.empty())
       import.preOverride = options.preTokenizer;
@@ -151,7 +153,7 @@ private:
     };
     import.knownPreList = knownPreTokenizerNames();
     import.context = options.context;
-    return importGguf(options.input, context, import);
+    return importGguf(path, context, import);
   }
 
   /// A language model, or else a graph of tensors.
@@ -222,8 +224,19 @@ private:
     return llvm::Error::success();
   }
 
-  /// Takes the tokenizer and the chat template of a folder in place of the model's own.
+  /// Takes the tokenizer and the chat template of a folder, or of a GGUF file, in place of the
+  /// model's own.
   llvm::Error useTokenizer(llvm::StringRef folder) {
+    if (llvm::sys::path::extension(folder) == ".gguf") {
+      llvm::Expected<ImportedModel> other = importGgufFile(folder);
+      if (!other)
+        return other.takeError();
+      if (other->tokenizer.kind == TokenizerData::Kind::None)
+        return makeError(folder + ": has no tokenizer to use");
+      model.tokenizer = std::move(other->tokenizer);
+      model.chatTemplate = std::move(other->chatTemplate);
+      return llvm::Error::success();
+    }
     llvm::Expected<LoadedTokenizer> loaded = loadTokenizer(folder);
     if (!loaded)
       return loaded.takeError();

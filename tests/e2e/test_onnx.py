@@ -119,6 +119,16 @@ class RealGraphs(TestCase):
                 result = generate(artifact, prompt["ids"], 64, "--ignore-end")
                 self.assertEqual(result["tokens"], prompt["greedy64"])
 
+    def test_four_bits_in_int8(self):
+        """What int8 activations cost the GenAI file, against float32 with the same codes."""
+        source, gguf = materialized("genai-int4"), model("smollm2-135m")
+        artifact, exact = (compiled(source, "--tokenizer", gguf, *more)
+                           for more in ((), ("--activations", "f32")))
+        result = succeed(LLMC, "eval", artifact, "--text", harness.shared("data/eval.txt"),
+                         "--window", "128", "--windows", "24", "--against", exact, "--json",
+                         timeout=900).json
+        self.assertEqual(result["tokens"], 24 * 64)
+        self.assertLessEqual(result["mean_kld"], 0.005)
 
     def test_four_bits_against_onnxruntime(self):
         """The GenAI file in float32: onnxruntime's logits, the codes taken as they are."""

@@ -6,6 +6,7 @@ import shutil
 import sys
 import unittest
 
+import fixtures
 import harness
 import tokenizerfiles
 
@@ -125,6 +126,17 @@ class Folder(harness.TestCase):
         model = self.load(self.folder / "m.llmc")
         self.assertEqual(model.tokenize(b"ab b<e>", special=True), [26, 29, 1, 28])
         self.assertEqual(model.tokenize(b"<e>"), [4])  # not trusted, and '<' is unknown
+
+    def test_tokenizer_of_a_gguf_file(self):
+        vocabulary = fixtures.bpe_vocabulary(["a b"])
+        source = fixtures.random_model(tokenizer=vocabulary, vocabulary=257)
+        gguf = source.write(self.folder / "v.gguf")
+        plain = fixtures.random_model(vocabulary=257).write(self.folder / "bare.gguf")
+        out = self.folder / "m.llmc"
+        harness.succeed(harness.LLMC, "compile", "-q", plain, "-o", out, "--tokenizer", gguf)
+        self.assertEqual(self.load(out).tokenize(b"abc"), [256, 99])
+        self.assertRefused(harness.run(harness.LLMC, "compile", "-q", plain, "-o", out,
+                                       "--tokenizer", plain), "bare.gguf", "no tokenizer")
 
     def test_refusals(self):
         def setting(place, value):

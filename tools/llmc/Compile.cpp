@@ -61,8 +61,9 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
       ->add_option("--context", options.context,
                    "Positions a sequence may have (default: as trained)")
       ->check(CLI::PositiveNumber);
-  command->add_option("--tokenizer", options.tokenizer,
-                      "Use the tokenizer.json and chat template in this folder");
+  command->add_option(
+      "--tokenizer", options.tokenizer,
+      "Use the tokenizer.json and chat template in this folder, or those of a .gguf");
   command->add_option("--quant", options.quant,
                       "Quantize matrices: none (default), int8, int8-channel, int4, int4-mixed, or "
                       "an encoding such as int4_g64_min");
