@@ -24,6 +24,7 @@ MAY_INCLUDE = {
     "compiler/ir": LLVM,
     "compiler/weights": IR,
     "compiler/codegen/kernels": [*LLVM, "compiler/weights"],
+    "compiler/codegen/cuda": [*WEIGHTS, *CONTRACT],
     "compiler/codegen/cpu": [*WEIGHTS, "lld", "compiler/codegen/kernels", *CONTRACT],
     "compiler/artifact": [*WEIGHTS, *CONTRACT],
     "compiler/reference": WEIGHTS,

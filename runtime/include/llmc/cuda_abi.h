@@ -33,8 +33,8 @@ extern "C" {
 typedef struct llmc_cuda_step_t {
   llmc_step_t step;
   uint32_t *counters; /* [Variant.counter_bytes / 4], zero before and after every kernel */
-  int32_t *picks;     /* [out_rows]: index of a row's greatest logit, the first of equals; written by
-                         the pick kernel. NaN is less than everything; -1 where all are NaN */
+  int32_t *picks; /* [out_rows]: index of a row's greatest logit, the first of equals; written by
+                     the pick kernel. NaN is less than everything; -1 where all are NaN */
 } llmc_cuda_step_t;
 
 #ifdef __cplusplus
