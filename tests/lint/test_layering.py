@@ -16,7 +16,7 @@ RUNTIME = ["runtime", "llmc"]
 MAY_INCLUDE = {
     "runtime/base": [],
     "runtime/schema": [],
-    "runtime/include": [],
+    "runtime/include": ["llmc"],
     "runtime/device": ["runtime/base", *CONTRACT],
     "runtime/text": ["runtime/base", "runtime/schema"],
     "runtime/llm": RUNTIME,
