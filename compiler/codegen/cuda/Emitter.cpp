@@ -160,6 +160,23 @@ Val Emitter::i64(int64_t value) {
 Val Emitter::f32(float value) {
   return wrap(arith::ConstantOp::create(builder, builder.getF32FloatAttr(value)));
 }
+Val Emitter::f64(double value) {
+  return wrap(arith::ConstantOp::create(builder, builder.getF64FloatAttr(value)));
+}
+Val Emitter::constants(ArrayRef<float> values) {
+  auto tensor = RankedTensorType::get({int64_t(values.size())}, f32Type());
+  LLVM::GlobalOp global;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(function);
+    global = LLVM::GlobalOp::create(
+        builder, LLVM::LLVMArrayType::get(f32Type(), values.size()),
+        /*isConstant=*/true, LLVM::Linkage::Internal, (function.getName() + "_constants").str(),
+        DenseElementsAttr::get(tensor, values), /*alignment=*/16, kGlobal);
+  }
+  Value address = LLVM::AddressOfOp::create(builder, global);
+  return wrap(address);
+}
 Val Emitter::constant(Val like, int64_t value) {
   Type type = like.type();
   if (isa<FloatType>(type))
@@ -417,7 +434,8 @@ Val Emitter::warpMax(Val value, int64_t width) {
 Val Emitter::blockSum(Val value) {
   constexpr int64_t warps = kBlockThreads / kWarp;
   value = warpSum(value);
-  when(lane() == 0, [&] { store(value, at(blockSums, warp() * 4)); });
+  Val place = at(blockSums, warp() * 4); // all lanes take part in warp()
+  when(lane() == 0, [&] { store(value, place); });
   barrier();
   Val sum = f32(0);
   for (int64_t i = 0; i < warps; i += 4)

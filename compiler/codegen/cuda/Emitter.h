@@ -98,7 +98,7 @@ public:
   Val nextBinding();
   Val thread();            ///< i32, in the block
   Val lane();              ///< i32, in the warp
-  Val warp();              ///< i32, in the block
+  Val warp();              ///< i32, in the block; all lanes take part
   Val block(unsigned dim); ///< i32
   Val gridDim(unsigned dim);
   // Of the step; only after dependencies(). i32 or addresses.
@@ -121,6 +121,9 @@ public:
   Val i32(int64_t value);
   Val i64(int64_t value);
   Val f32(float value);
+  Val f64(double value);
+  /// The address of constants in global memory.
+  Val constants(llvm::ArrayRef<float> values);
   /// A constant of the type of `like`.
   Val constant(Val like, int64_t value);
   Val toI64(Val value); ///< zero-extends
