@@ -9,6 +9,7 @@
 #include "compiler/ir/Llm.h"
 #include "compiler/weights/PanelLayout.h"
 #include "runtime/base/Topology.h"
+#include "runtime/device/cpu/Program.h"
 #include "runtime/llm/Session.h"
 #include "llvm/ADT/DenseMap.h"
 #include <cmath>
@@ -106,7 +107,7 @@ void SquareSums::takeMeans(llvm::StringMap<std::vector<float>> &means) const {
 StatusOr<Calibration> run(const std::string &path, llvm::StringRef text,
                           const std::function<void(uint64_t, uint64_t)> &progress) {
   LLMC_ASSIGN_OR_RETURN(std::shared_ptr<WorkerPool> pool, WorkerPool::create(usableCores()));
-  LLMC_ASSIGN_OR_RETURN(auto model, Model::load(path));
+  LLMC_ASSIGN_OR_RETURN(auto model, Model::load(path, {.device = DeviceKind::Cpu}));
   const Tokenizer *tokenizer = model->tokenizer();
   if (!tokenizer)
     return invalidArgument("the model has no tokenizer for the text of --calibrate");

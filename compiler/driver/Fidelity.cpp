@@ -28,8 +28,8 @@ static std::vector<int32_t> madeUpTokens(uint32_t vocab, uint32_t count) {
 static StatusOr<Fidelity> measure(const std::string &path, const std::string &source,
                                   const std::function<void(uint64_t, uint64_t)> &progress) {
   LLMC_ASSIGN_OR_RETURN(std::shared_ptr<WorkerPool> pool, WorkerPool::create(usableCores()));
-  LLMC_ASSIGN_OR_RETURN(auto model, Model::load(path));
-  LLMC_ASSIGN_OR_RETURN(auto reference, Model::load(source));
+  LLMC_ASSIGN_OR_RETURN(auto model, Model::load(path, {.device = DeviceKind::Cpu}));
+  LLMC_ASSIGN_OR_RETURN(auto reference, Model::load(source, {.device = DeviceKind::Cpu}));
   const uint32_t window = std::min(kWindow, uint32_t(model->info().context_length()));
   std::vector<int32_t> tokens;
   if (const Tokenizer *tokenizer = model->tokenizer()) {

@@ -5,6 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/llm/ArtifactValidate.h"
+
 #include "runtime/llm/Artifact.h"
 #include "runtime/schema/Prefix.h"
 
@@ -12,6 +14,7 @@
 
 using namespace llmc;
 using namespace llmc::rt;
+using namespace llmc::rt::validate;
 
 namespace {
 
@@ -24,28 +27,6 @@ constexpr uint64_t kMaxScratch = uint64_t(1) << 30;
 constexpr uint64_t kMaxTiles = uint64_t(1) << 40;
 constexpr size_t kMaxSections = 4096;
 constexpr size_t kMaxTileKinds = std::numeric_limits<uint16_t>::max();
-
-/// "sections[2]" and the like, built only when something is wrong.
-std::string at(const char *list, size_t index) {
-  return std::string(list) + "[" + std::to_string(index) + "]";
-}
-
-Status require(bool condition, const std::string &where, const char *what) {
-  return condition ? Status() : corrupt(where + " " + what);
-}
-
-bool contains(uint64_t size, uint64_t offset, uint64_t length) {
-  return offset <= size && length <= size - offset;
-}
-
-/// The flatbuffer verifier aligns the length of a vector, not its elements. A vector that is null
-/// or empty has none.
-template <typename Vector> bool isAligned(const Vector *vector, size_t alignment) {
-  return !vector || vector->size() == 0 ||
-         reinterpret_cast<uintptr_t>(vector->Data()) % alignment == 0;
-}
-
-bool between(uint64_t low, uint64_t value, uint64_t high) { return low <= value && value <= high; }
 
 Status checkSections(const fb::Artifact &header, uint64_t fileSize) {
   const auto *sections = header.sections();
@@ -65,12 +46,6 @@ Status checkSections(const fb::Artifact &header, uint64_t fileSize) {
         require(total <= fileSize, at("sections", i), "overlaps with one before it"));
   }
   return {};
-}
-
-Status checkSectionIndex(const fb::Artifact &header, uint32_t index, fb::SectionKind kind,
-                         const std::string &where) {
-  return require(index < header.sections()->size() && header.sections()->Get(index)->kind() == kind,
-                 where, "names a section that is missing or of another kind");
 }
 
 Status checkModel(const fb::Model *model) {
@@ -95,13 +70,16 @@ Status checkTokenizer(const fb::Tokenizer *tokenizer) {
                  "is misaligned");
 }
 
-Status checkWeights(const fb::Artifact &header, uint64_t size) {
+Status checkWeights(const fb::Artifact &header) {
   if (!header.weights())
     return {};
   for (size_t i = 0; i < header.weights()->size(); ++i) {
-    const fb::Weight *weight = header.weights()->Get(i);
-    LLMC_RETURN_IF_ERROR(require(contains(size, weight->offset(), weight->size()), at("weights", i),
-                                 "reaches past the end of its section"));
+    const fb::Weight *weight = header.weights()->Get(static_cast<uint32_t>(i));
+    LLMC_RETURN_IF_ERROR(
+        checkSectionIndex(header, weight->section(), fb::SectionKind::Weights, at("weights", i)));
+    LLMC_RETURN_IF_ERROR(require(contains(header.sections()->Get(weight->section())->size(),
+                                          weight->offset(), weight->size()),
+                                 at("weights", i), "reaches past the end of its section"));
   }
   return {};
 }
@@ -215,6 +193,7 @@ Status checkProgram(const fb::Program &program, const fb::Variant &variant,
   sizes.arena = program.arena_size();
   LLMC_RETURN_IF_ERROR(checkPorts(program.inputs(), sizes.arena, where + " inputs"));
   LLMC_RETURN_IF_ERROR(checkPorts(program.outputs(), sizes.arena, where + " outputs"));
+  LLMC_RETURN_IF_ERROR(checkBoundaries(program, where));
   for (size_t i = 0; i < program.dispatches()->size(); ++i)
     LLMC_RETURN_IF_ERROR(checkDispatch(*program.dispatches()->Get(i), variant, header,
                                        program.max_rows(), sizes,
@@ -222,12 +201,10 @@ Status checkProgram(const fb::Program &program, const fb::Variant &variant,
   return {};
 }
 
-Status checkVariant(const fb::Variant &variant, const fb::Artifact &header, const AreaSizes &sizes,
-                    const std::string &where) {
-  LLMC_RETURN_IF_ERROR(require(variant.target(), where, "has no target"));
-  LLMC_RETURN_IF_ERROR(
-      checkSectionIndex(header, variant.code_section(), fb::SectionKind::Code, where));
-  LLMC_RETURN_IF_ERROR(require(variant.kernels(), where, "has no kernels"));
+Status checkPrograms(const fb::Variant &variant, const fb::Artifact &header,
+                     const std::string &where) {
+  const AreaSizes sizes{0, header.sections()->Get(variant.weights_section())->size(),
+                        header.kv() ? header.kv()->size() : 0};
   LLMC_RETURN_IF_ERROR(require(variant.programs(), where, "has no programs"));
   for (const fb::Program *program : *variant.programs())
     LLMC_RETURN_IF_ERROR(checkProgram(*program, variant, header, sizes,
@@ -242,6 +219,22 @@ Status checkVariant(const fb::Variant &variant, const fb::Artifact &header, cons
   return require(findProgram(variant, kPrefillProgram), where, "has no prefill program");
 }
 
+Status checkVariant(const fb::Variant &variant, const fb::Artifact &header,
+                    const std::string &where) {
+  LLMC_RETURN_IF_ERROR(require(variant.target(), where, "has no target"));
+  LLMC_RETURN_IF_ERROR(
+      checkSectionIndex(header, variant.weights_section(), fb::SectionKind::Weights, where));
+  LLMC_RETURN_IF_ERROR(require(variant.kernels(), where, "has no kernels"));
+  LLMC_RETURN_IF_ERROR(checkPrograms(variant, header, where));
+  switch (variant.device()) {
+  case fb::DeviceKind::Cpu:
+    return checkSectionIndex(header, variant.code_section(), fb::SectionKind::Code, where);
+  case fb::DeviceKind::Cuda:
+    return checkCudaVariant(variant, header, where);
+  }
+  return corrupt(where + " is for a device of no known kind");
+}
+
 uint32_t longestStep(const fb::Artifact &header) {
   uint32_t rows = 1;
   for (const fb::Variant *variant : *header.variants())
@@ -252,20 +245,23 @@ uint32_t longestStep(const fb::Artifact &header) {
 
 } // namespace
 
+Status llmc::rt::validate::checkSectionIndex(const fb::Artifact &header, uint32_t index,
+                                             fb::SectionKind kind, const std::string &where) {
+  return require(index < header.sections()->size() && header.sections()->Get(index)->kind() == kind,
+                 where, "names a section that is missing or of another kind");
+}
+
 Status llmc::rt::validateHeader(const fb::Artifact &header, uint64_t fileSize) {
   LLMC_RETURN_IF_ERROR(checkSections(header, fileSize));
   LLMC_RETURN_IF_ERROR(checkSectionIndex(header, header.weights_section(), fb::SectionKind::Weights,
                                          "weights_section"));
   LLMC_RETURN_IF_ERROR(checkModel(header.model()));
   LLMC_RETURN_IF_ERROR(checkTokenizer(header.tokenizer()));
-  const uint64_t weights = header.sections()->Get(header.weights_section())->size();
-  LLMC_RETURN_IF_ERROR(checkWeights(header, weights));
+  LLMC_RETURN_IF_ERROR(checkWeights(header));
   LLMC_RETURN_IF_ERROR(require(header.variants(), "variants", "is missing"));
   if (header.variants()->size() == 0) // a vocabulary: nothing is ever computed
     return {};
-  const AreaSizes sizes{0, weights, header.kv() ? header.kv()->size() : 0};
   for (size_t i = 0; i < header.variants()->size(); ++i)
-    LLMC_RETURN_IF_ERROR(
-        checkVariant(*header.variants()->Get(i), header, sizes, at("variants", i)));
+    LLMC_RETURN_IF_ERROR(checkVariant(*header.variants()->Get(i), header, at("variants", i)));
   return checkKv(header, longestStep(header));
 }

@@ -7,7 +7,6 @@
 
 #include "runtime/llm/Bench.h"
 
-#include "runtime/llm/LogitMath.h"
 #include "runtime/llm/Sampler.h"
 
 #include <algorithm>
@@ -85,12 +84,12 @@ StatusOr<BenchResult> llmc::rt::runBench(Session &session, const BenchOptions &o
     session.reset();
     auto start = Clock::now();
     LLMC_RETURN_IF_ERROR(session.prefill(prompt));
-    int32_t token = greedyToken(session.tokenLogits());
+    int32_t token = session.mostLikely();
     const double prefillSeconds = secondsSince(start);
     start = Clock::now();
     for (uint32_t i = 0; i < options.newTokens; ++i) {
       LLMC_RETURN_IF_ERROR(session.decode(token));
-      token = greedyToken(session.tokenLogits());
+      token = session.mostLikely();
     }
     const double decodeSeconds = secondsSince(start);
     if (run == 0)
@@ -105,11 +104,14 @@ StatusOr<BenchResult> llmc::rt::runBench(Session &session, const BenchOptions &o
   result.decodeTokensPerSecond = median(decode);
   result.firstTokenSeconds = median(firstToken);
   result.prefillTokensPerSecond = options.promptTokens / result.firstTokenSeconds;
-  const auto weights = session.getModel().artifact().weights();
   const uint64_t bytes = session.decodeWeightBytes();
   result.readBytesPerSecond = double(bytes) * result.decodeTokensPerSecond;
-  result.memoryBytesPerSecond = measureMemory(
-      session.workers(), weights.first(std::min<size_t>(weights.size(), bytes)), options.repeat);
+  result.memoryBytesPerSecond = session.memoryBandwidth();
+  if (session.getModel().cpuVariant()) {
+    const auto weights = session.getModel().cpuWeights();
+    result.memoryBytesPerSecond = measureMemory(
+        session.workers(), weights.first(std::min<size_t>(weights.size(), bytes)), options.repeat);
+  }
   return result;
 }
 

@@ -25,10 +25,11 @@ struct BenchOptions {
 struct BenchResult {
   double prefillTokensPerSecond = 0;
   double decodeTokensPerSecond = 0;
-  double firstTokenSeconds = 0;    ///< from the prompt to the first token
-  double spread = 0;               ///< of the decode speed: (highest - lowest) / median
-  double readBytesPerSecond = 0;   ///< weights that decoding reads
-  double memoryBytesPerSecond = 0; ///< a plain read of as many bytes of weights by all workers
+  double firstTokenSeconds = 0;  ///< from the prompt to the first token
+  double spread = 0;             ///< of the decode speed: (highest - lowest) / median
+  double readBytesPerSecond = 0; ///< weights that decoding reads
+  /// A plain read of as many bytes of weights by all workers; of a CUDA device, its data sheet's.
+  double memoryBytesPerSecond = 0;
 };
 
 /// Measures greedy generation after a prompt of arbitrary tokens. OutOfRange where the context has

@@ -21,6 +21,7 @@ using namespace llmc::rt;
 
 struct llmc_model {
   std::shared_ptr<const Model> model;
+  std::string device;
 };
 
 struct llmc_session {
@@ -67,6 +68,15 @@ Status deliver(std::span<const Element> from, Element *to, size_t capacity, size
                       std::to_string(from.size()) + " are needed");
   std::copy(from.begin(), from.end(), to);
   return {};
+}
+
+StatusOr<std::shared_ptr<const Model>> loadModel(const char *path,
+                                                 const llmc_model_options &options) {
+  ModelOptions load{.variant = options.variant ? options.variant : ""};
+  LLMC_RETURN_IF_ERROR(parseDevice(options.device ? options.device : "auto", load));
+  if (options.gpu_layers != UINT32_MAX)
+    load.gpuLayers = options.gpu_layers;
+  return Model::load(path, load);
 }
 
 StatusOr<const Tokenizer *> tokenizerOf(const llmc_model *model) {
@@ -185,16 +195,24 @@ const char *llmc_version(void) { return LLMC_VERSION; }
 
 const char *llmc_last_error(void) { return lastError.c_str(); }
 
-void llmc_model_options_init(llmc_model_options *options) { *options = {sizeof *options, nullptr}; }
+void llmc_model_options_init(llmc_model_options *options) {
+  *options = {sizeof *options, nullptr, nullptr, UINT32_MAX};
+}
 
 llmc_status llmc_model_load(const char *path, const llmc_model_options *given, llmc_model **model) {
   const llmc_model_options options = merged(given, llmc_model_options_init);
-  auto loaded = Model::load(path, {.variant = options.variant ? options.variant : ""});
-  *model = loaded.ok() ? new llmc_model{loaded.take()} : nullptr;
+  auto loaded = loadModel(path, options);
+  *model = nullptr;
+  if (loaded.ok()) {
+    std::string device = loaded.value()->canCompute() ? loaded.value()->device() : "cpu";
+    *model = new llmc_model{loaded.take(), std::move(device)};
+  }
   return report(loaded.takeStatus());
 }
 
 void llmc_model_free(llmc_model *model) { delete model; }
+
+const char *llmc_model_device(const llmc_model *model) { return model->device.c_str(); }
 
 int32_t llmc_model_vocab_size(const llmc_model *model) {
   return static_cast<int32_t>(model->model->vocabSize());
@@ -300,7 +318,9 @@ void llmc_sampler_free(llmc_sampler *sampler) { delete sampler; }
 llmc_status llmc_sample(llmc_sampler *sampler, const llmc_session *session, int32_t *token) {
   if (session->session->position() == 0)
     return report(invalidArgument("there are no logits before the first token is computed"));
-  *token = sampler->sampler.sample(session->session->tokenLogits(), session->session->tokens());
+  const Session &from = *session->session;
+  *token = sampler->sampler.isGreedy() ? from.mostLikely()
+                                       : sampler->sampler.sample(from.tokenLogits(), from.tokens());
   return LLMC_OK;
 }
 

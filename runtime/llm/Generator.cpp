@@ -87,7 +87,7 @@ StatusOr<uint32_t> Generator::prefill(std::span<const int32_t> prompt) {
   // A warm cache must give the bits of a cold one. Where prefill and decode differ, this holds for
   // what prefill has computed only.
   std::span<const int32_t> cached = session->tokens();
-  if (session->getModel().variant().fast())
+  if (session->getModel().isFast())
     cached = cached.first(session->promptLength());
   size_t common = std::mismatch(prompt.begin(), prompt.end(), cached.begin(), cached.end()).first -
                   prompt.begin();
@@ -176,6 +176,8 @@ StatusOr<std::optional<FinishReason>> Generator::accept(int32_t token, TextSink 
 
 /// Samples from row `row` of the last step; the row's token is the last of the first `length`.
 int32_t Generator::draw(uint32_t row, uint32_t length) {
+  if (sampler.isGreedy())
+    return session->mostLikely(row);
   return sampler.sample(session->tokenLogits(row), session->tokens().first(length));
 }
 

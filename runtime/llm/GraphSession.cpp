@@ -31,10 +31,10 @@ Status GraphSession::reserve() {
   if (!model->isGraph() || !model->canCompute())
     return unsupported(model->artifact().path() +
                        " is a language model: it takes a prompt, not named tensors");
-  const fb::Program &main = *findProgram(model->variant(), kMainProgram);
+  const fb::Program &main = *findProgram(*model->cpuVariant(), kMainProgram);
   LLMC_ASSIGN_OR_RETURN(arena, PageBuffer::reserve(main.arena_size(), "arena"));
-  program = Program(main, model->code().kernels(),
-                    {arena.data(), model->artifact().weights().data(), nullptr});
+  program =
+      Program(main, model->code().kernels(), {arena.data(), model->cpuWeights().data(), nullptr});
   LLMC_ASSIGN_OR_RETURN(
       scratch, WorkerScratch::create(pool->size(), main.scratch_size(), program.rangeCount()));
   const auto addPorts = [&](const auto *records, std::vector<GraphPort> &ports) {

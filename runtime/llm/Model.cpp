@@ -51,6 +51,8 @@ StatusOr<const fb::Variant *> llmc::rt::chooseVariant(const fb::Artifact &header
                                                       const CpuFeatures &features) {
   std::string obstacles, targets;
   for (const fb::Variant *variant : *header.variants()) {
+    if (variant->device() != fb::DeviceKind::Cpu)
+      continue;
     const std::string target = variant->target()->str();
     targets += (targets.empty() ? "" : ", ") + target;
     if (!name.empty() && name != target)
@@ -60,6 +62,8 @@ StatusOr<const fb::Variant *> llmc::rt::chooseVariant(const fb::Artifact &header
       return variant;
     obstacles += (obstacles.empty() ? "" : "; ") + target + " " + why;
   }
+  if (targets.empty())
+    return unsupported("it has code for CUDA devices only; compile it with --target native, too");
   if (obstacles.empty())
     return invalidArgument("there is no variant '" + name + "', only " + targets);
   return unsupported("no variant runs on this CPU: " + obstacles +
@@ -71,7 +75,7 @@ StatusOr<std::shared_ptr<const Model>> Model::load(const std::string &path,
                                                    const ModelOptions &options) {
   LLMC_ASSIGN_OR_RETURN(Artifact artifact, Artifact::open(path, options.access));
   std::shared_ptr<Model> model(new Model(std::move(artifact)));
-  if (model->file.header().variants()->size() > 0)
+  if (model->file.header().variants()->size() > 0 && !options.textOnly)
     LLMC_RETURN_IF_ERROR(model->loadCode(options));
   const fb::Tokenizer *table = model->file.header().tokenizer();
   if (table && table->kind() != fb::TokenizerKind::None) {
@@ -85,15 +89,39 @@ StatusOr<std::shared_ptr<const Model>> Model::load(const std::string &path,
 }
 
 Status Model::loadCode(const ModelOptions &options) {
+  const auto located = [&](Status status) {
+    return status.ok() ? std::move(status)
+                       : Status(status.code(), file.path() + ": " + status.message());
+  };
+  bool hasCpu = false, hasCuda = false, named = false;
+  for (const fb::Variant *variant : *file.header().variants()) {
+    const bool wanted =
+        options.variant.empty() || options.variant == variant->target()->string_view();
+    named |= wanted;
+    (variant->device() == fb::DeviceKind::Cuda ? hasCuda : hasCpu) |= wanted;
+  }
+  if (options.device == DeviceKind::Cpu && options.gpuLayers.value_or(0) > 0)
+    return invalidArgument("layers cannot be computed on a GPU and on the device 'cpu'");
+  const bool asked = options.device == DeviceKind::Cuda || options.gpuLayers.value_or(0) > 0;
+  const bool tries =
+      named && options.device != DeviceKind::Cpu && options.gpuLayers != 0u && (asked || hasCuda);
+  if (!tries)
+    return located(loadCpu(options));
+  Status status = loadCuda(options);
+  if (status.ok() || asked || !hasCpu)
+    return located(std::move(status));
+  reason = status.message();
+  return located(loadCpu(options));
+}
+
+Status Model::loadCpu(const ModelOptions &options) {
   auto variant = chooseVariant(file.header(), options.variant, options.features);
   // Permission is asked for what will be used only; where it is refused, the next best must do.
   if (variant.ok() && !isPermitted(*variant.value()))
     variant = chooseVariant(file.header(), options.variant, options.features.permitted());
-  if (!variant.ok())
-    return Status(variant.status().code(), file.path() + ": " + variant.status().message());
-  chosen = variant.value();
-  LLMC_ASSIGN_OR_RETURN(
-      object, CodeObject::load(file.section(chosen->code_section()), chosen->kernels()->size(),
-                               "the code for " + chosen->target()->str() + " in " + file.path()));
+  LLMC_ASSIGN_OR_RETURN(cpu, std::move(variant));
+  LLMC_ASSIGN_OR_RETURN(object,
+                        CodeObject::load(file.section(cpu->code_section()), cpu->kernels()->size(),
+                                         "the code for " + cpu->target()->str()));
   return {};
 }

@@ -56,6 +56,9 @@ public:
   /// `options` have been validated. All memory is allocated here.
   Sampler(const SamplerOptions &options, uint32_t vocabSize);
 
+  /// Whether sample() is greedyToken(), whatever the history.
+  bool isGreedy() const { return options.temperature == 0 && options.repeatPenalty == 1.0f; }
+
   /// The next token, given the logits [vocab_size] and the tokens so far. Not a number counts as
   /// impossible.
   int32_t sample(const LogitRow &logits, std::span<const int32_t> history);

@@ -7,6 +7,9 @@
 
 #include "runtime/llm/Session.h"
 
+#include "runtime/device/SplitExecutor.h"
+#include "runtime/device/cpu/CpuExecutor.h"
+
 #include <algorithm>
 
 using namespace llmc;
@@ -17,6 +20,8 @@ namespace {
 /// Room for the logits of many prompt rows at once; smaller chunks are taken rather than more
 /// memory.
 constexpr size_t kLogitsBytes = 64u << 20;
+/// The same where a device writes them to pinned memory, which takes time to be had.
+constexpr size_t kPinnedLogitsBytes = 16u << 20;
 
 /// How many positions a sequence of `length` may give up such that `layer` still has all that the
 /// earlier position sees.
@@ -48,43 +53,53 @@ Status Session::reserve(const SessionOptions &options) {
                       model->artifact().path() + " was compiled for; compile it with --context " +
                       std::to_string(options.contextLimit));
   limit = options.contextLimit ? options.contextLimit : compiled;
-  promptObserver = options.promptObserver;
   history.reserve(limit);
 
-  const fb::Variant &variant = model->variant();
-  uint64_t arenaSize = 0, scratchSize = 0;
-  for (const fb::Program *program : *variant.programs()) {
-    arenaSize = std::max(arenaSize, program->arena_size());
-    scratchSize = std::max(scratchSize, program->scratch_size());
-  }
-  const fb::KvPlan &plan = *model->artifact().header().kv();
-  LLMC_ASSIGN_OR_RETURN(arena, PageBuffer::reserve(arenaSize, "arena"));
-  LLMC_ASSIGN_OR_RETURN(kv, PageBuffer::reserve(plan.size(), "KV cache"));
-
-  const BaseAddresses bases{arena.data(), model->artifact().weights().data(), kv.data()};
-  const auto kernels = model->code().kernels();
-  size_t ranges = 0;
-  for (auto [name, phase] :
-       {std::pair(kDecodeProgram, &decodePhase), std::pair(kPrefillProgram, &prefillPhase),
-        std::pair(kVerifyProgram, &verifyPhase)}) {
-    const fb::Program *program = findProgram(variant, name);
-    if (!program)
-      continue;
-    phase->program = Program(*program, kernels, bases);
-    ranges = std::max(ranges, phase->program.rangeCount());
-    if (options.profile)
-      phase->profile = std::make_unique<ProgramProfile>(*program);
-  }
-  LLMC_ASSIGN_OR_RETURN(scratch, WorkerScratch::create(pool->size(), scratchSize, ranges));
-
-  const uint32_t most = prefillPhase.program.maxRows();
+  const PerPhase<const fb::Program *> programs = programsOf(model->variant());
+  const uint32_t most = programs[Phase::Prefill]->max_rows();
   chunk = options.prefillChunk ? std::min(options.prefillChunk, most) : most;
+  if (programs[Phase::Verify])
+    mostDrafted = programs[Phase::Verify]->max_rows();
+  const size_t room = model->cuda() && !model->cpuVariant() ? kPinnedLogitsBytes : kLogitsBytes;
   const size_t rowBytes = size_t(model->vocabSize()) * sizeof(float);
-  logitsRows = static_cast<uint32_t>(std::clamp<size_t>(kLogitsBytes / rowBytes, 1, chunk));
-  logitsRows = std::max(logitsRows, verifyRows());
-  LLMC_ASSIGN_OR_RETURN(logitsArea, PageBuffer::reserve(logitsRows * rowBytes, "logits"));
-  LLMC_ASSIGN_OR_RETURN(maximaArea, PageBuffer::reserve(logitsRows * maximaPerRow() * sizeof(float),
-                                                        "maxima of logits"));
+  logitsRows = static_cast<uint32_t>(std::clamp<size_t>(room / rowBytes, 1, chunk));
+  logitsRows = std::max(logitsRows, mostDrafted);
+
+  ExecutorOptions forExecutor{model->vocabSize(), logitsRows, {}, options.promptObserver};
+  for (size_t i = 0; i < kPhases && options.profile; ++i)
+    if (const auto phase = static_cast<Phase>(i); programs[phase]) {
+      measured[phase] = std::make_unique<ProgramProfile>(*programs[phase]);
+      forExecutor.profiles[phase] = measured[phase].get();
+    }
+  return makeExecutor(forExecutor);
+}
+
+Status Session::makeExecutor(const ExecutorOptions &options) {
+  if (options.promptObserver && model->cuda())
+    return unsupported("what dispatches compute can be looked at on the CPU only");
+  const uint64_t kvBytes = model->artifact().header().kv()->size();
+  std::unique_ptr<CpuExecutor> onCpu;
+  if (const fb::Variant *variant = model->cpuVariant()) {
+    CpuWork work{
+        programsOf(*variant), {}, model->code().kernels(), model->cpuWeights().data(), kvBytes};
+    for (size_t i = 0; i < kPhases; ++i)
+      if (const fb::Boundary *boundary = model->boundaries()[static_cast<Phase>(i)])
+        work.first[static_cast<Phase>(i)] = boundary->dispatch();
+    LLMC_ASSIGN_OR_RETURN(onCpu, CpuExecutor::create(work, pool, options));
+  }
+  if (std::shared_ptr<const CudaModel> cuda = model->cuda()) {
+    CudaWork work{programsOf(*cuda->variant), kvBytes, model->boundaries(), nullptr};
+    if (onCpu)
+      work.hostArena = onCpu->arenaData();
+    LLMC_ASSIGN_OR_RETURN(std::unique_ptr<CudaExecutor> onGpu,
+                          CudaExecutor::create(std::move(cuda), work, options));
+    if (onCpu)
+      executor = std::make_unique<SplitExecutor>(std::move(onGpu), std::move(onCpu));
+    else
+      executor = std::move(onGpu);
+  } else {
+    executor = std::move(onCpu);
+  }
   return {};
 }
 
@@ -103,27 +118,21 @@ Status Session::check(std::span<const int32_t> tokens) const {
   return {};
 }
 
-void Session::step(const Phase &phase, std::span<const int32_t> tokens, uint32_t outBegin,
-                   uint32_t outRows) {
-  const llmc_step_t step{static_cast<int32_t>(tokens.size()),
-                         static_cast<int32_t>(history.size()),
-                         static_cast<int32_t>(outBegin),
-                         static_cast<int32_t>(outRows),
-                         tokens.data(),
-                         logitsRow(0),
-                         reinterpret_cast<float *>(maximaArea.data())};
-  if (promptObserver && &phase == &prefillPhase)
-    phase.program.run(*pool, scratch, step, *promptObserver);
-  else
-    phase.program.run(*pool, scratch, step, phase.profile.get());
+Status Session::step(Phase phase, std::span<const int32_t> tokens, uint32_t outBegin,
+                     uint32_t outRows) {
+  LLMC_RETURN_IF_ERROR(executor->run(phase, {tokens, position(), outBegin, outRows}));
+  if (measured[phase])
+    ++measured[phase]->steps;
   history.insert(history.end(), tokens.begin(), tokens.end());
+  return {};
 }
 
-void Session::prefillStep(std::span<const int32_t> tokens, uint32_t outBegin, uint32_t outRows) {
+Status Session::prefillStep(std::span<const int32_t> tokens, uint32_t outBegin, uint32_t outRows) {
   const bool allPrompt = prompt == history.size();
-  step(prefillPhase, tokens, outBegin, outRows);
+  LLMC_RETURN_IF_ERROR(step(Phase::Prefill, tokens, outBegin, outRows));
   if (allPrompt)
     prompt = position();
+  return {};
 }
 
 Status Session::prefill(std::span<const int32_t> tokens) {
@@ -131,7 +140,7 @@ Status Session::prefill(std::span<const int32_t> tokens) {
   while (!tokens.empty()) {
     const auto rows = static_cast<uint32_t>(std::min<size_t>(chunk, tokens.size()));
     const bool last = rows == tokens.size();
-    prefillStep(tokens.first(rows), rows - 1, last ? 1 : 0);
+    LLMC_RETURN_IF_ERROR(prefillStep(tokens.first(rows), rows - 1, last ? 1 : 0));
     tokens = tokens.subspan(rows);
   }
   return {};
@@ -143,8 +152,8 @@ Status Session::prefill(std::span<const int32_t> tokens, LogitsSink sink) {
   while (!tokens.empty()) {
     const auto rows = static_cast<uint32_t>(std::min<size_t>(most, tokens.size()));
     const uint32_t first = position();
-    prefillStep(tokens.first(rows), 0, rows);
-    if (!sink(first, {logitsRow(0), size_t(rows) * model->vocabSize()}))
+    LLMC_RETURN_IF_ERROR(prefillStep(tokens.first(rows), 0, rows));
+    if (!sink(first, {executor->logits(0, rows), size_t(rows) * model->vocabSize()}))
       break;
     tokens = tokens.subspan(rows);
   }
@@ -154,8 +163,7 @@ Status Session::prefill(std::span<const int32_t> tokens, LogitsSink sink) {
 Status Session::decode(int32_t token) {
   const std::span<const int32_t> tokens(&token, 1);
   LLMC_RETURN_IF_ERROR(check(tokens));
-  step(decodePhase, tokens, 0, 1);
-  return {};
+  return step(Phase::Decode, tokens, 0, 1);
 }
 
 Status Session::verify(std::span<const int32_t> tokens) {
@@ -165,16 +173,26 @@ Status Session::verify(std::span<const int32_t> tokens) {
   if (tokens.size() > verifyRows())
     return outOfRange(std::to_string(tokens.size()) + " tokens are more than the " +
                       std::to_string(verifyRows()) + " that can be verified in one step");
-  step(verifyPhase, tokens, 0, static_cast<uint32_t>(tokens.size()));
-  return {};
+  return step(Phase::Verify, tokens, 0, static_cast<uint32_t>(tokens.size()));
+}
+
+size_t Session::tokenCount() const {
+  const Tokenizer *tokenizer = model->tokenizer();
+  const size_t known = tokenizer ? tokenizer->vocabularySize() : model->vocabSize();
+  return std::min<size_t>(known, model->vocabSize());
 }
 
 LogitRow Session::tokenLogits(uint32_t row) const {
-  const Tokenizer *tokenizer = model->tokenizer();
-  const size_t known = tokenizer ? tokenizer->vocabularySize() : model->vocabSize();
-  const size_t count = std::min<size_t>(known, model->vocabSize());
-  const auto *maxima = reinterpret_cast<const float *>(maximaArea.data()) + row * maximaPerRow();
-  return {logits(row).first(count), {maxima, count / LLMC_LOGIT_BLOCK}};
+  const size_t count = tokenCount();
+  return {logits(row).first(count), {executor->maxima(row), count / LLMC_LOGIT_BLOCK}};
+}
+
+int32_t Session::mostLikely(uint32_t row) const {
+  const std::span<const int32_t> picks = executor->picks();
+  // A pick that is no token says nothing of those that are.
+  if (row < picks.size() && static_cast<uint32_t>(picks[row]) < tokenCount())
+    return picks[row];
+  return greedyToken(tokenLogits(row));
 }
 
 Status Session::rollback(uint32_t position) {
@@ -195,9 +213,9 @@ Status Session::rollback(uint32_t position) {
 
 std::vector<const ProgramProfile *> Session::profiles() const {
   std::vector<const ProgramProfile *> result;
-  for (const Phase *phase : {&prefillPhase, &decodePhase, &verifyPhase})
-    if (phase->profile)
-      result.push_back(phase->profile.get());
+  for (const auto &profile : measured)
+    if (profile)
+      result.push_back(profile.get());
   return result;
 }
 

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A session owns everything that changes while a sequence is computed: the
-// arena of intermediate values, the KV area, the logits, the tokens so far. All
-// of it is reserved when the session is made; decode() neither allocates nor
-// locks.
+// tokens so far and, through an Executor on the model's device, the arena of
+// intermediate values, the KV area and the logits. All of it is reserved when
+// the session is made; decode() neither allocates nor locks.
 //
 // Which program computes a token depends on its role only: prompt tokens go
 // through "prefill" (a chunk of one token too), a generated token through
@@ -20,9 +20,9 @@
 #ifndef LLMC_RUNTIME_LLM_SESSION_H
 #define LLMC_RUNTIME_LLM_SESSION_H
 
-#include "runtime/base/Memory.h"
+#include "runtime/base/FunctionRef.h"
 #include "runtime/base/WorkerPool.h"
-#include "runtime/device/cpu/Program.h"
+#include "runtime/device/Executor.h"
 #include "runtime/llm/LogitMath.h"
 #include "runtime/llm/Model.h"
 
@@ -68,20 +68,23 @@ public:
   /// `tokens[i]`. At most verifyRows() tokens; a single one is decode().
   Status verify(std::span<const int32_t> tokens);
   /// 1 where the artifact has no verify program.
-  uint32_t verifyRows() const { return std::max(verifyPhase.program.maxRows(), 1u); }
+  uint32_t verifyRows() const { return mostDrafted; }
 
   /// Forgets all positions from `position` on. OutOfRange where a sliding window has already
   /// overwritten what `position` would look back at; reset() always works.
   Status rollback(uint32_t position);
   void reset();
 
-  /// [vocab_size], valid until the next step.
+  /// [vocab_size], valid until the next step. Other devices' are copied at the first call.
   std::span<const float> logits(uint32_t row = 0) const {
-    return {logitsRow(row), model->vocabSize()};
+    return {executor->logits(row, 1), model->vocabSize()};
   }
 
   /// logits() of the rows that are tokens: not of those that pad the vocabulary.
   LogitRow tokenLogits(uint32_t row = 0) const;
+
+  /// greedyToken() of tokenLogits(), without the logits where the device knows.
+  int32_t mostLikely(uint32_t row = 0) const;
 
   uint32_t position() const { return static_cast<uint32_t>(history.size()); }
   /// How many of the first tokens have been computed as prompt.
@@ -91,7 +94,9 @@ public:
   const Model &getModel() const { return *model; }
   WorkerPool &workers() const { return *pool; }
   /// Bytes of weights that decode() reads.
-  uint64_t decodeWeightBytes() const { return decodePhase.program.weightBytes(); }
+  uint64_t decodeWeightBytes() const { return executor->weightBytes(Phase::Decode); }
+  /// See Executor.
+  double memoryBandwidth() const { return executor->memoryBandwidth(); }
   /// One per phase, over all steps of this session; empty unless SessionOptions asked for it.
   std::vector<const ProgramProfile *> profiles() const;
 
@@ -99,33 +104,22 @@ private:
   Session(std::shared_ptr<const Model> model, std::shared_ptr<WorkerPool> pool)
       : model(std::move(model)), pool(std::move(pool)) {}
   Status reserve(const SessionOptions &options);
+  Status makeExecutor(const ExecutorOptions &options);
   Status check(std::span<const int32_t> tokens) const;
-  struct Phase {
-    Program program;
-    std::unique_ptr<ProgramProfile> profile; ///< may be null
-  };
-  void step(const Phase &phase, std::span<const int32_t> tokens, uint32_t outBegin,
-            uint32_t outRows);
-  void prefillStep(std::span<const int32_t> tokens, uint32_t outBegin, uint32_t outRows);
-  float *logitsRow(uint32_t row) const {
-    return reinterpret_cast<float *>(logitsArea.data()) + size_t(row) * model->vocabSize();
-  }
+  size_t tokenCount() const;
+  Status step(Phase phase, std::span<const int32_t> tokens, uint32_t outBegin, uint32_t outRows);
+  Status prefillStep(std::span<const int32_t> tokens, uint32_t outBegin, uint32_t outRows);
 
   std::shared_ptr<const Model> model;
   std::shared_ptr<WorkerPool> pool;
-  size_t maximaPerRow() const {
-    return (size_t(model->vocabSize()) + LLMC_LOGIT_BLOCK - 1) / LLMC_LOGIT_BLOCK;
-  }
-
-  PageBuffer arena, kv, logitsArea, maximaArea;
-  WorkerScratch scratch;
-  Phase decodePhase, verifyPhase, prefillPhase;
+  PerPhase<std::unique_ptr<ProgramProfile>> measured; ///< may be null
+  std::unique_ptr<Executor> executor;
   std::vector<int32_t> history;
-  StepObserver *promptObserver = nullptr;
   uint32_t prompt = 0;
   uint32_t limit = 0;
-  uint32_t chunk = 0;      ///< prompt tokens per step
-  uint32_t logitsRows = 0; ///< rows that logitsArea has room for
+  uint32_t chunk = 0;       ///< prompt tokens per step
+  uint32_t mostDrafted = 1; ///< tokens that a verify step takes
+  uint32_t logitsRows = 0;  ///< rows of a step whose logits the executor has room for
 };
 
 } // namespace llmc::rt

@@ -9,7 +9,7 @@ LLVM = ["llvm", "mlir"]
 IR = LLVM + ["compiler/ir", "compiler/support"]
 WEIGHTS = IR + ["compiler/weights"]
 # What a compiled model and its runtime agree on.
-CONTRACT = ["runtime/schema", "llmc/kernel_abi.h"]
+CONTRACT = ["runtime/schema", "llmc/kernel_abi.h", "llmc/cuda_abi.h"]
 RUNTIME = ["runtime", "llmc"]
 
 # Room: what it may include besides itself. The longest prefix of a file's path is its room.

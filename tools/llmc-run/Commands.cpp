@@ -100,21 +100,14 @@ struct Loaded {
   double seconds;
 };
 
-Status checkDevice(const Options &options, const Artifact &artifact) {
-  if (options.device != "cuda")
-    return {};
-  for (const fb::Section *section : *artifact.header().sections())
-    if (section->kind() == fb::SectionKind::Ptx || section->kind() == fb::SectionKind::Cubin)
-      return unsupported("this llmc-run was built without CUDA; use --device cpu");
-  return unsupported(artifact.path() +
-                     " has no code for CUDA devices; compile it with --target sm90 or another");
-}
-
-StatusOr<Loaded> loadModel(const Options &options) {
+StatusOr<Loaded> loadModel(const Options &options, bool textOnly = false) {
   const auto start = std::chrono::steady_clock::now();
-  LLMC_ASSIGN_OR_RETURN(auto model, Model::load(options.model, {.variant = options.variant}));
-  LLMC_RETURN_IF_ERROR(checkDevice(options, model->artifact()));
+  ModelOptions load = options.load;
+  load.textOnly = textOnly;
+  LLMC_ASSIGN_OR_RETURN(auto model, Model::load(options.model, load));
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  if (!model->fallback().empty())
+    std::fprintf(stderr, "llmc-run: using the CPU: %s\n", model->fallback().c_str());
   return Loaded{std::move(model), elapsed.count()};
 }
 
@@ -124,7 +117,8 @@ unsigned threadsOf(const Options &options) {
 
 StatusOr<std::unique_ptr<Session>> makeSession(const Options &options,
                                                std::shared_ptr<const Model> model) {
-  LLMC_ASSIGN_OR_RETURN(std::shared_ptr<WorkerPool> pool, WorkerPool::create(threadsOf(options)));
+  const unsigned workers = model->cpuVariant() ? threadsOf(options) : 1;
+  LLMC_ASSIGN_OR_RETURN(std::shared_ptr<WorkerPool> pool, WorkerPool::create(workers));
   return Session::create(std::move(model), std::move(pool), options.session);
 }
 
@@ -283,7 +277,8 @@ Status bench(const Options &options) {
                      {"generated_tokens", options.benchTokens},
                      {"repeat", options.repeat},
                      {"threads", session->workers().size()},
-                     {"variant", loaded.model->variant().target()->str()}};
+                     {"variant", loaded.model->target()},
+                     {"device", loaded.model->device()}};
   printTable(json, options.json);
   return finish(options, *session);
 }
@@ -301,7 +296,8 @@ Status benchVerify(const Options &options) {
     printJson({{"steps", rows},
                {"position", costs.position},
                {"threads", session->workers().size()},
-               {"variant", loaded.model->variant().target()->str()}});
+               {"variant", loaded.model->target()},
+               {"device", loaded.model->device()}});
   } else {
     std::printf("%6s %10s %9s\n", "tokens", "ms", "relative");
     for (const Json &row : rows)
@@ -322,7 +318,7 @@ Status writeLogits(const Options &options) {
 }
 
 Status tokenize(const Options &options) {
-  LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options));
+  LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options, /*textOnly=*/true));
   LLMC_ASSIGN_OR_RETURN(const Tokenizer *tokenizer, tokenizerOf(*loaded.model));
   LLMC_ASSIGN_OR_RETURN(std::string text, promptText(options));
   std::vector<int32_t> ids;
@@ -332,7 +328,7 @@ Status tokenize(const Options &options) {
 }
 
 Status detokenize(const Options &options) {
-  LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options));
+  LLMC_ASSIGN_OR_RETURN(Loaded loaded, loadModel(options, /*textOnly=*/true));
   LLMC_ASSIGN_OR_RETURN(const Tokenizer *tokenizer, tokenizerOf(*loaded.model));
   std::string text;
   LLMC_RETURN_IF_ERROR(tokenizer->decode(*options.tokens, options.special, text));
@@ -352,7 +348,8 @@ Status printConfig(const Options &options) {
     const Model &model = *loaded.model;
     config["model"] = model.artifact().path();
     config["mapped"] = model.artifact().isMapped();
-    config["variant"] = model.canCompute() ? Json(model.variant().target()->str()) : Json(nullptr);
+    config["variant"] = model.canCompute() ? Json(model.target()) : Json(nullptr);
+    config["device"] = model.canCompute() ? Json(model.device()) : Json(nullptr);
     config["context"] =
         options.session.contextLimit ? options.session.contextLimit : model.info().context_length();
   }

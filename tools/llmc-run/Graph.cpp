@@ -47,7 +47,7 @@ std::string fileName(std::string name) {
 } // namespace
 
 Status llmc::run::runGraph(const Options &options) {
-  LLMC_ASSIGN_OR_RETURN(auto model, Model::load(options.model, {.variant = options.variant}));
+  LLMC_ASSIGN_OR_RETURN(auto model, Model::load(options.model, options.load));
   LLMC_ASSIGN_OR_RETURN(std::shared_ptr<WorkerPool> pool,
                         WorkerPool::create(options.threads ? options.threads : usableCores()));
   LLMC_ASSIGN_OR_RETURN(auto session, GraphSession::create(std::move(model), std::move(pool)));

@@ -165,9 +165,17 @@ void addMachine(CLI::App &app, Options &options) {
   group->add_option("--chunk", options.session.prefillChunk, "Prompt tokens per step");
   group->add_option("--context", options.session.contextLimit,
                     "Context limit, at most what was compiled");
-  group->add_option("--device", options.device, "auto, cpu or cuda")
-      ->check(CLI::IsMember({"auto", "cpu", "cuda"}));
-  group->add_option("--variant", options.variant, "Use this variant of the code");
+  group->add_option_function<std::string>(
+      "--device",
+      [&](const std::string &text) {
+        if (Status status = parseDevice(text, options.load); !status.ok())
+          throw CLI::ValidationError("--device", status.message());
+      },
+      "auto (default: a GPU where the artifact has code for it), cpu, cuda or cuda:N");
+  group->add_option_function<uint32_t>(
+      "--gpu-layers", [&](uint32_t layers) { options.load.gpuLayers = layers; },
+      "Compute so many of the first layers on the GPU, the others on the CPU");
+  group->add_option("--variant", options.load.variant, "Use this variant of the code");
 }
 
 /// What is wrong with a well-formed command line; empty if nothing is.
@@ -175,6 +183,8 @@ std::string contradiction(const Options &options) {
   const bool hasText = options.prompt || !options.promptFile.empty();
   if (options.model.empty() && options.command != Command::PrintConfig)
     return "name a compiled model: llmc-run MODEL.llmc -p TEXT";
+  if (options.load.device == DeviceKind::Cpu && options.load.gpuLayers.value_or(0) > 0)
+    return "--gpu-layers needs a GPU, not --device cpu";
   if (!options.inputs.empty() && options.command != Command::RunGraph)
     return "--input needs --output-dir DIR, where the outputs go";
   switch (options.command) {

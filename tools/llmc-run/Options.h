@@ -51,9 +51,8 @@ struct Options {
   std::string profileFile; ///< empty: do not measure
   uint32_t benchPrompt = 0, benchTokens = 0, repeat = 3;
 
-  std::string device = "auto";
-  std::string variant;
-  unsigned threads = 0; ///< 0: the cores that this process may use
+  rt::ModelOptions load; ///< device and code
+  unsigned threads = 0;  ///< 0: the cores that this process may use
   rt::SessionOptions session;
 };
 

@@ -65,11 +65,9 @@ void printTable(const ProgramProfile &profile) {
 
 Json describe(const Session &session) {
   const Model &model = session.getModel();
-  Json json = {{"model", model.artifact().path()},
-               {"variant", model.variant().target()->str()},
-               {"threads", session.workers().size()},
-               {"phases", Json::array()},
-               {"dispatches", Json::array()}};
+  Json json = {{"model", model.artifact().path()}, {"variant", model.target()},
+               {"device", model.device()},         {"threads", session.workers().size()},
+               {"phases", Json::array()},          {"dispatches", Json::array()}};
   for (const ProgramProfile *profile : session.profiles()) {
     if (profile->steps == 0)
       continue;

@@ -20,14 +20,19 @@ namespace {
 struct EvalArguments {
   std::string model, reference, text;
   EvalOptions options;
+  ModelOptions load; ///< of the model; the reference is computed where it can be
   unsigned threads = 0;
   bool json = false;
 };
 } // namespace
 
-static StatusOr<std::unique_ptr<Session>>
-openSession(const std::string &path, std::shared_ptr<WorkerPool> pool, const EvalOptions &options) {
-  LLMC_ASSIGN_OR_RETURN(auto model, Model::load(path));
+static StatusOr<std::unique_ptr<Session>> openSession(const std::string &path,
+                                                      const ModelOptions &load,
+                                                      std::shared_ptr<WorkerPool> pool,
+                                                      const EvalOptions &options) {
+  LLMC_ASSIGN_OR_RETURN(auto model, Model::load(path, load));
+  if (!model->fallback().empty())
+    llvm::errs() << "llmc: " << path << ": using the CPU: " << model->fallback() << "\n";
   if (options.window > model->info().context_length())
     return outOfRange(path + ": a window of " + std::to_string(options.window) +
                       " tokens does not fit the context of " +
@@ -39,10 +44,10 @@ static StatusOr<EvalResult> score(const EvalArguments &arguments, const std::str
   const EvalOptions &options = arguments.options;
   LLMC_ASSIGN_OR_RETURN(std::shared_ptr<WorkerPool> pool,
                         WorkerPool::create(arguments.threads ? arguments.threads : usableCores()));
-  LLMC_ASSIGN_OR_RETURN(auto session, openSession(arguments.model, pool, options));
+  LLMC_ASSIGN_OR_RETURN(auto session, openSession(arguments.model, arguments.load, pool, options));
   std::unique_ptr<Session> reference;
   if (!arguments.reference.empty()) {
-    LLMC_ASSIGN_OR_RETURN(reference, openSession(arguments.reference, pool, options));
+    LLMC_ASSIGN_OR_RETURN(reference, openSession(arguments.reference, {}, pool, options));
   }
   const Tokenizer *tokenizer = session->getModel().tokenizer();
   if (!tokenizer)
@@ -96,6 +101,16 @@ void llmc::tool::addEval(CLI::App &app, Action &action) {
                       "Compare with this compiled model, such as one with --activations f32");
   command->add_option("--threads", arguments->threads,
                       "Worker threads (default: the cores this process may use)");
+  command->add_option_function<std::string>(
+      "--device",
+      [arguments](const std::string &text) {
+        if (Status status = parseDevice(text, arguments->load); !status.ok())
+          throw CLI::ValidationError("--device", status.message());
+      },
+      "Where MODEL is computed: auto (default), cpu, cuda or cuda:N");
+  command->add_option_function<uint32_t>(
+      "--gpu-layers", [arguments](uint32_t layers) { arguments->load.gpuLayers = layers; },
+      "Compute so many of MODEL's first layers on the GPU, the others on the CPU");
   command->add_flag("--json", arguments->json, "Print one JSON object");
   command->callback([arguments, &action] { action = [arguments] { return eval(*arguments); }; });
 }

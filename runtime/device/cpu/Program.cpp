@@ -7,6 +7,7 @@
 
 #include "runtime/device/cpu/Program.h"
 
+#include "runtime/device/cpu/DispatchTimer.h"
 #include "runtime/schema/llmc_generated.h"
 
 #include <algorithm>
@@ -50,10 +51,12 @@ StatusOr<WorkerScratch> WorkerScratch::create(unsigned workers, uint64_t scratch
 }
 
 Program::Program(const fb::Program &program, std::span<const llmc_kernel_fn_t> kernels,
-                 const BaseAddresses &bases)
-    : rows(program.max_rows()) {
-  dispatches.reserve(program.dispatches()->size());
-  for (const fb::Dispatch *record : *program.dispatches()) {
+                 const BaseAddresses &bases, size_t first)
+    : rows(program.max_rows()), first(first) {
+  const size_t count = program.dispatches()->size();
+  dispatches.reserve(count - first);
+  for (size_t i = first; i < count; ++i) {
+    const fb::Dispatch *record = program.dispatches()->Get(static_cast<uint32_t>(i));
     dispatches.push_back({kernels[record->kernel()], static_cast<uint32_t>(buffers.size()),
                           tilesIndex(record->tiles()), record->barrier()});
     if (record->bindings())
@@ -99,13 +102,12 @@ void Program::run(WorkerPool &pool, const WorkerScratch &scratch, const llmc_ste
   if (!profile) {
     pool.run([&](unsigned worker) { work(worker, untimed); });
   } else {
-    DispatchTimer timer(*profile);
-    const auto timed = [&](size_t dispatch) { timer.start(dispatch); };
+    DispatchTimer timer(*profile, first);
+    const auto timed = [&](size_t dispatch) { timer.start(first + dispatch); };
     pool.run([&](unsigned worker) { worker == 0 ? work(worker, timed) : work(worker, untimed); });
     timer.finish();
-    ++profile->steps;
     for (size_t i = 0; i < dispatches.size(); ++i)
-      profile->dispatches[i].calls += tiles[dispatches[i].range].count(step) > 0;
+      profile->dispatches[first + i].calls += tiles[dispatches[i].range].count(step) > 0;
   }
   if (measures)
     pool.balance().update();
@@ -129,7 +131,7 @@ void Program::run(WorkerPool &pool, const WorkerScratch &scratch, const llmc_ste
         dispatch.kernel(buffers.data() + dispatch.firstBuffer, &step, scratch.scratch(worker),
                         range.begin, range.end);
     });
-    observer.done(i, buffersOf(i), step);
+    observer.done(first + i, buffersOf(i), step);
   }
 }
 

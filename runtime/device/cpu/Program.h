@@ -20,7 +20,7 @@
 #include "runtime/base/Memory.h"
 #include "runtime/base/Status.h"
 #include "runtime/base/WorkerPool.h"
-#include "runtime/device/cpu/Profile.h"
+#include "runtime/device/Profile.h"
 
 #include <cstdint>
 #include <span>
@@ -69,9 +69,10 @@ public:
 class Program {
 public:
   Program() = default;
-  /// `program` has been validated: kernel indices and offsets are in range.
+  /// `program` has been validated: kernel indices and offsets are in range. The dispatches before
+  /// `first` are left out.
   Program(const fb::Program &program, std::span<const llmc_kernel_fn_t> kernels,
-          const BaseAddresses &bases);
+          const BaseAddresses &bases, size_t first = 0);
 
   uint32_t maxRows() const { return rows; }
   /// Distinct Tiles records, the ranges that WorkerScratch must have room for.
@@ -79,8 +80,8 @@ public:
   /// Bytes of weights that one step reads.
   uint64_t weightBytes() const { return weights; }
 
-  /// Computes one step on all workers of `pool`, and adds it to `profile` if there is one. Now and
-  /// then it measures how fast the workers are, for the pool's balance. Allocates nothing.
+  /// Computes one step on all workers of `pool`, and adds its times to `profile` if there is one.
+  /// Now and then it measures how fast the workers are, for the pool's balance. Allocates nothing.
   void run(WorkerPool &pool, const WorkerScratch &scratch, const llmc_step_t &step,
            ProgramProfile *profile = nullptr) const;
   /// The same, slower: all workers meet behind every dispatch, and `observer` is called.
@@ -113,6 +114,7 @@ private:
                  const llmc_step_t &step, Started started, Timing &timing) const;
 
   uint32_t rows = 0;
+  size_t first = 0; ///< dispatch of the artifact's program
   uint64_t weights = 0;
   std::vector<Tiles> tiles;
   std::vector<Dispatch> dispatches;

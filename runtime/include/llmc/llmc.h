@@ -73,17 +73,26 @@ LLMC_API const char *llmc_last_error(void);
 
 typedef struct llmc_model_options {
   size_t struct_size;
-  const char *variant; /* NULL: the best that this CPU can execute */
+  const char *variant; /* NULL: the best that the device can execute */
+  /* "auto", "cpu", "cuda" or "cuda:N". NULL (default) is "auto": a CUDA device
+   * where the artifact has code for one and there is one, else the CPU. */
+  const char *device;
+  /* How many of the first layers a CUDA device computes, the CPU the others.
+   * UINT32_MAX (default): all, and what follows them. */
+  uint32_t gpu_layers;
 } llmc_model_options;
 
 LLMC_API void llmc_model_options_init(llmc_model_options *options);
 
-/* Maps and verifies the file and loads its code for this CPU. */
+/* Maps and verifies the file and loads its code for the device. */
 LLMC_API llmc_status llmc_model_load(const char *path, const llmc_model_options *options,
                                      llmc_model **model);
 
 /* Sessions on the model stay valid. NULL is allowed, here and in all *_free. */
 LLMC_API void llmc_model_free(llmc_model *model);
+
+/* "cpu", or the name of the CUDA device that computes. Valid as long as the model. */
+LLMC_API const char *llmc_model_device(const llmc_model *model);
 
 LLMC_API int32_t llmc_model_vocab_size(const llmc_model *model);
 LLMC_API int32_t llmc_model_context_length(const llmc_model *model);
@@ -143,7 +152,9 @@ LLMC_API llmc_status llmc_prefill(llmc_session *session, const int32_t *ids, siz
 /* Computes one generated token. */
 LLMC_API llmc_status llmc_decode(llmc_session *session, int32_t token);
 
-/* The logits after the last token, [vocab_size]. Valid until the next step. */
+/* The logits after the last token, [vocab_size]. Valid until the next step. On a
+ * CUDA device, asking copies them: without llmc_logits and with a greedy sampler
+ * they stay there. */
 LLMC_API const float *llmc_logits(const llmc_session *session);
 
 /* Computes a generated token and guesses of those that follow it in one step,

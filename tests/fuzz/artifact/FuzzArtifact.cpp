@@ -83,7 +83,8 @@ void bindAndRun(const Artifact &artifact, const fb::Variant &variant) {
   const std::vector<llmc_kernel_fn_t> kernels(variant.kernels()->size(), nothing);
   for (const fb::Program *record : *variant.programs()) {
     // Nobody follows the pointers.
-    const Program program(*record, kernels, {area, artifact.weights().data(), area});
+    const Program program(*record, kernels,
+                          {area, artifact.section(variant.weights_section()).data(), area});
     auto scratch = WorkerScratch::create(1, record->scratch_size(), program.rangeCount());
     if (!scratch.ok())
       continue;
@@ -106,6 +107,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const fb::Artifact &header = artifact.value().header();
   (void)chooseVariant(header, "", CpuFeatures::host());
   for (const fb::Variant *variant : *header.variants())
-    bindAndRun(artifact.value(), *variant);
+    if (variant->device() == fb::DeviceKind::Cpu)
+      bindAndRun(artifact.value(), *variant);
   return 0;
 }

@@ -106,13 +106,15 @@ LLMC_CUDA CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *address,
 }
 
 // Copies that wait are done at once, after all before them.
-static CUresult copyNow(uint64_t to, bool toDevice, uint64_t from, bool fromDevice, size_t size) {
-  LLMC_ENTER;
+static CUresult copyNow(const char *name, uint64_t to, bool toDevice, uint64_t from,
+                        bool fromDevice, size_t size) {
+  LLMC_ENTER_AS(name);
   driver.flush();
   return driver.sticky ? driver.sticky : driver.copy(to, toDevice, from, fromDevice, size);
 }
-static CUresult copyLater(uint64_t to, bool toDevice, uint64_t from, bool fromDevice, size_t size) {
-  LLMC_ENTER;
+static CUresult copyLater(const char *name, uint64_t to, bool toDevice, uint64_t from,
+                          bool fromDevice, size_t size) {
+  LLMC_ENTER_AS(name);
   if (!driver.settings.lateWork)
     return driver.copy(to, toDevice, from, fromDevice, size);
   driver.enqueue([=, &driver] {
@@ -124,35 +126,38 @@ static CUresult copyLater(uint64_t to, bool toDevice, uint64_t from, bool fromDe
 static uint64_t number(const void *p) { return reinterpret_cast<uint64_t>(p); }
 
 LLMC_CUDA CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t size) {
-  return copyNow(to, true, number(from), false, size);
+  return copyNow(__func__, to, true, number(from), false, size);
 }
 LLMC_CUDA CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t size) {
-  return copyNow(number(to), false, from, true, size);
+  return copyNow(__func__, number(to), false, from, true, size);
 }
 LLMC_CUDA CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t size) {
-  return copyNow(to, true, from, true, size);
+  return copyNow(__func__, to, true, from, true, size);
 }
 LLMC_CUDA CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t size, CUstream) {
-  return copyLater(to, true, number(from), false, size);
+  return copyLater(__func__, to, true, number(from), false, size);
 }
 LLMC_CUDA CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t size, CUstream) {
-  return copyLater(number(to), false, from, true, size);
+  return copyLater(__func__, number(to), false, from, true, size);
 }
 LLMC_CUDA CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream) {
-  return copyLater(to, true, from, true, size);
+  return copyLater(__func__, to, true, from, true, size);
 }
-static bool onDevice(CUdeviceptr p) { return Driver::get().memory->find(p) != nullptr; }
+static bool onDevice(CUdeviceptr p) {
+  Driver &driver = Driver::get();
+  std::lock_guard lock(driver.mutex);
+  return driver.memory && driver.memory->find(p);
+}
 LLMC_CUDA CUresult cuMemcpy(CUdeviceptr to, CUdeviceptr from, size_t size) {
-  LLMC_ENTER;
-  return copyNow(to, onDevice(to), from, onDevice(from), size);
+  return copyNow(__func__, to, onDevice(to), from, onDevice(from), size);
 }
 LLMC_CUDA CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream) {
-  LLMC_ENTER;
-  return copyLater(to, onDevice(to), from, onDevice(from), size);
+  return copyLater(__func__, to, onDevice(to), from, onDevice(from), size);
 }
 
-static CUresult fill(CUdeviceptr to, uint32_t value, unsigned element, size_t count, bool wait) {
-  LLMC_ENTER;
+static CUresult fill(const char *name, CUdeviceptr to, uint32_t value, unsigned element,
+                     size_t count, bool wait) {
+  LLMC_ENTER_AS(name);
   if (wait || !driver.settings.lateWork) {
     driver.flush();
     return driver.sticky ? driver.sticky : driver.fill(to, value, element, count);
@@ -164,20 +169,20 @@ static CUresult fill(CUdeviceptr to, uint32_t value, unsigned element, size_t co
   return CUDA_SUCCESS;
 }
 LLMC_CUDA CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t n) {
-  return fill(to, value, 1, n, true);
+  return fill(__func__, to, value, 1, n, true);
 }
 LLMC_CUDA CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t n) {
-  return fill(to, value, 2, n, true);
+  return fill(__func__, to, value, 2, n, true);
 }
 LLMC_CUDA CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned value, size_t n) {
-  return fill(to, value, 4, n, true);
+  return fill(__func__, to, value, 4, n, true);
 }
 LLMC_CUDA CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n, CUstream) {
-  return fill(to, value, 1, n, false);
+  return fill(__func__, to, value, 1, n, false);
 }
 LLMC_CUDA CUresult cuMemsetD16Async(CUdeviceptr to, unsigned short value, size_t n, CUstream) {
-  return fill(to, value, 2, n, false);
+  return fill(__func__, to, value, 2, n, false);
 }
 LLMC_CUDA CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t n, CUstream) {
-  return fill(to, value, 4, n, false);
+  return fill(__func__, to, value, 4, n, false);
 }

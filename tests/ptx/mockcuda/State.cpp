@@ -69,6 +69,13 @@ Driver &Driver::get() {
   return *driver;
 }
 
+thread_local int Entry::depth = 0;
+
+Entry::Entry(Driver &driver, const char *name) {
+  ++depth;
+  ++driver.calls[name];
+}
+
 void Driver::start() {
   initialised = true;
   if (!settings.error.empty())
@@ -258,8 +265,14 @@ std::string Driver::reportText() {
   out += "], \"touched_bytes\": " + std::to_string(memory ? memory->touchedBytes() : 0);
   out += ", \"memory_used\": " + std::to_string(memory ? memory->used() : 0) + ", \"total\": ";
   appendCounters(out, machine ? machine->counters : ptx::Counters());
-  out += ", \"kernels\": {";
+  out += ", \"calls\": {";
   bool first = true;
+  for (const auto &[name, count] : calls) {
+    out += std::string(first ? "" : ", ") + "\"" + name + "\": " + std::to_string(count);
+    first = false;
+  }
+  out += "}, \"kernels\": {";
+  first = true;
   for (const auto &[name, counters] : perKernel) {
     out += std::string(first ? "" : ", ") + "\"" + name + "\": ";
     appendCounters(out, counters);
@@ -286,11 +299,15 @@ LLMC_CUDA const char *llmcMockCudaReport() {
   return text.c_str();
 }
 
+/// More than 0 while this thread is in the driver.
+LLMC_CUDA int llmcMockCudaDepth() { return llmc::mock::Entry::depth; }
+
 /// Begins to count anew.
 LLMC_CUDA void llmcMockCudaReset() {
   Driver &driver = Driver::get();
   std::lock_guard lock(driver.mutex);
   driver.perKernel.clear();
+  driver.calls.clear();
   driver.errors.clear();
   if (driver.machine) {
     driver.machine->counters = {};

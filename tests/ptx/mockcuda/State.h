@@ -84,6 +84,7 @@ public:
   std::set<CUgraphExec> execs;
   std::map<uint64_t, uint64_t> hostMemory; // that cuMemHostAlloc gave, with sizes
   std::map<std::string, ptx::Counters> perKernel;
+  std::map<std::string, uint64_t> calls; // of entry points, by name
   std::vector<std::string> errors;
   std::deque<std::function<void()>> queue;
   std::recursive_mutex mutex;
@@ -104,10 +105,20 @@ public:
   void writeReport();
 };
 
-/// Every entry point begins so: not initialised, or failed before.
-#define LLMC_ENTER                                                                                 \
+/// A call of an entry point. While one lives, what this thread does is the driver's work.
+class Entry {
+public:
+  Entry(Driver &driver, const char *name);
+  ~Entry() { --depth; }
+  static thread_local int depth;
+};
+
+/// Every entry point begins so: counted; not initialised, or failed before.
+#define LLMC_ENTER LLMC_ENTER_AS(__func__)
+#define LLMC_ENTER_AS(name)                                                                        \
   auto &driver = llmc::mock::Driver::get();                                                        \
   std::lock_guard lock(driver.mutex);                                                              \
+  llmc::mock::Entry entry(driver, name);                                                           \
   if (!driver.initialised)                                                                         \
     return CUDA_ERROR_NOT_INITIALIZED;                                                             \
   if (driver.sticky)                                                                               \

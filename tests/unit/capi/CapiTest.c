@@ -11,6 +11,7 @@
 
 #include "llmc/llmc.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,6 +48,20 @@ static void test_errors(const char *path) {
   llmc_model_options_init(&options);
   options.variant = "none";
   CHECK(llmc_model_load(path, &options, &model) == LLMC_INVALID_ARGUMENT);
+  options.variant = NULL;
+  options.device = "gpu";
+  CHECK(llmc_model_load(path, &options, &model) == LLMC_INVALID_ARGUMENT);
+  options.device = "cuda";
+  CHECK(llmc_model_load(path, &options, &model) == LLMC_UNSUPPORTED);
+  CHECK(strstr(llmc_last_error(), "no code for CUDA devices") != NULL);
+  options.device = "cpu";
+  options.gpu_layers = 1;
+  CHECK(llmc_model_load(path, &options, &model) == LLMC_INVALID_ARGUMENT);
+  /* A program built with an older header. */
+  options.struct_size = offsetof(llmc_model_options, device);
+  CHECK(llmc_model_load(path, &options, &model) == LLMC_OK);
+  CHECK(strcmp(llmc_model_device(model), "cpu") == 0);
+  llmc_model_free(model);
   llmc_model_free(NULL);
   llmc_session_free(NULL);
   llmc_sampler_free(NULL);

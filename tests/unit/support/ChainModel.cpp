@@ -25,6 +25,7 @@ using namespace llmc::test;
 namespace {
 
 constexpr size_t kNextOffset = 64;
+constexpr size_t kCudaNextOffset = 128;
 
 template <typename T> std::span<const uint8_t> bytesOf(const T &object) {
   return {reinterpret_cast<const uint8_t *>(&object), sizeof object};
@@ -35,12 +36,12 @@ std::vector<uint8_t> readFile(const char *path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::vector<uint8_t> weightsOf(const ChainModel &model, uint32_t capacity) {
+std::vector<uint8_t> weightsOf(const ChainModel &model, uint32_t capacity, size_t nextOffset) {
   const int32_t sizes[] = {static_cast<int32_t>(model.next.size()), static_cast<int32_t>(capacity),
                            static_cast<int32_t>(model.window)};
-  std::vector<uint8_t> bytes(kNextOffset + model.next.size() * sizeof(int32_t));
+  std::vector<uint8_t> bytes(nextOffset + model.next.size() * sizeof(int32_t));
   std::memcpy(bytes.data(), sizes, sizeof sizes);
-  std::memcpy(bytes.data() + kNextOffset, model.next.data(), bytes.size() - kNextOffset);
+  std::memcpy(bytes.data() + nextOffset, model.next.data(), bytes.size() - nextOffset);
   return bytes;
 }
 
@@ -50,37 +51,79 @@ void padTo(std::vector<uint8_t> &bytes, size_t alignment) {
 
 using Builder = flatbuffers::FlatBufferBuilder;
 
-flatbuffers::Offset<fb::Program> makeProgram(Builder &fbb, const ChainModel &model,
+uint32_t blocksOf(const ChainModel &model) {
+  return static_cast<uint32_t>((model.next.size() + 15) / 16);
+}
+
+flatbuffers::Offset<fb::Program> makeProgram(Builder &fbb, const ChainModel &model, bool cuda,
                                              const std::string &name, uint32_t rows) {
   auto dispatch = [&](uint32_t kernel, const std::vector<fb::Binding> &bindings,
-                      const fb::Tiles &tiles, bool barrier) {
-    return fb::CreateDispatch(fbb, kernel, fbb.CreateVectorOfStructs(bindings), &tiles, barrier, -1,
-                              fbb.CreateString("test"), 64);
+                      const fb::Tiles &tiles, bool barrier, int32_t layer,
+                      const fb::Launch &launch) {
+    return fb::CreateDispatch(fbb, kernel, fbb.CreateVectorOfStructs(bindings), &tiles, barrier,
+                              model.layered ? layer : -1, fbb.CreateString("test"), 64,
+                              cuda ? &launch : nullptr);
   };
-  const auto blocks = static_cast<uint32_t>((model.next.size() + 15) / 16);
+  const uint32_t blocks = blocksOf(model);
   const fb::Binding weights(fb::BindingKind::Weight, 0), kv(fb::BindingKind::Kv, 0),
       hash(fb::BindingKind::Arena, model.hashOffset);
   const fb::Tiles perRow(1, 1, 0, 0, false),
       perBlock(model.tilesBase ? model.tilesBase : blocks, 1, 0, 0, true);
+  const ChainLaunch &l = model.storeLaunch;
+  const fb::Launch store(l.gridX ? l.gridX : (rows + 7) / 8, l.gridY, 1, l.block, l.shared);
+  const fb::Launch lookBack((rows + 7) / 8, 1, 1, 8, 0), logits(blocks, rows, 1, 1, 0);
   const std::vector<flatbuffers::Offset<fb::Dispatch>> dispatches = {
-      dispatch(0, {weights, kv}, perRow, false), dispatch(1, {weights, kv, hash}, perRow, true),
-      dispatch(model.kernel, {weights, hash}, perBlock, true)};
+      dispatch(0, {weights, kv}, perRow, false, 0, store),
+      dispatch(1, {weights, kv, hash}, perRow, true, 0, lookBack),
+      dispatch(model.kernel, {weights, hash}, perBlock, true, 1, logits)};
+  std::vector<flatbuffers::Offset<fb::Boundary>> boundaries;
+  if (model.layered) {
+    const std::vector<fb::ArenaRange> live = {
+        fb::ArenaRange(model.hashOffset + model.liveOffset, rows * sizeof(uint32_t))};
+    boundaries.push_back(
+        fb::CreateBoundary(fbb, 1, model.boundary, fbb.CreateVectorOfStructs(live)));
+  }
   return fb::CreateProgram(fbb, fbb.CreateString(name), rows, model.arenaSize, model.scratchSize,
-                           fbb.CreateVector(dispatches));
+                           fbb.CreateVector(dispatches), 0, 0, fbb.CreateVector(boundaries));
 }
 
 flatbuffers::Offset<fb::Variant> makeVariant(Builder &fbb, const ChainModel &model,
                                              const ChainVariant &variant) {
+  const bool cuda = variant.computeCapability != 0;
   std::vector<flatbuffers::Offset<fb::Program>> programs = {
-      makeProgram(fbb, model, model.decodeName, 1),
-      makeProgram(fbb, model, "prefill", model.prefillRows)};
+      makeProgram(fbb, model, cuda, model.decodeName, 1),
+      makeProgram(fbb, model, cuda, "prefill", model.prefillRows)};
   if (model.verifyRows)
-    programs.push_back(makeProgram(fbb, model, "verify", model.verifyRows));
-  std::vector<std::string> kernels(model.kernelCount, "kernel");
-  return fb::CreateVariant(fbb, fbb.CreateString(variant.target), 0,
-                           fbb.CreateVectorOfStrings(variant.features), model.codeSection,
-                           fbb.CreateVectorOfStrings(kernels), fbb.CreateVector(programs),
-                           model.fast);
+    programs.push_back(makeProgram(fbb, model, cuda, "verify", model.verifyRows));
+  auto target = fbb.CreateString(variant.target);
+  auto features = fbb.CreateVectorOfStrings(variant.features);
+  auto programVector = fbb.CreateVector(programs);
+  if (!cuda) {
+    std::vector<std::string> kernels(model.kernelCount, "kernel");
+    return fb::CreateVariant(fbb, target, 0, features, model.codeSection,
+                             fbb.CreateVectorOfStrings(kernels), programVector, model.fast);
+  }
+  auto kernels = fbb.CreateVectorOfStrings({"store", "look_back", "logits", "pick"});
+  const fb::Launch pick(4, 1, 1, 1, 0);
+  return fb::CreateVariant(fbb, target, 0, features, model.ptxSection - 1, kernels, programVector,
+                           model.fast, static_cast<fb::DeviceKind>(model.deviceKind),
+                           model.cudaWeightsSection, model.ptxSection, variant.computeCapability,
+                           model.counterBytes, model.pickKernel, &pick);
+}
+
+/// ChainKernels.ptx for a vocabulary and a device.
+std::string ptxOf(const ChainModel &model, uint32_t capability) {
+  const std::vector<uint8_t> file = readFile(LLMC_CHAIN_PTX);
+  std::string text(file.begin(), file.end());
+  const auto replaceAll = [&](const std::string &from, const std::string &to) {
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
+  };
+  replaceAll("VOCAB", std::to_string(model.next.size()));
+  replaceAll("sm_90", "sm_" + std::to_string(capability));
+  if (capability < 90)
+    replaceAll("griddepcontrol", "// griddepcontrol");
+  return text;
 }
 
 flatbuffers::Offset<fb::Tokenizer> makeTokenizer(Builder &fbb, const ChainModel &model) {
@@ -138,16 +181,36 @@ std::vector<uint8_t> ChainModel::build() const {
                                          rt::checksumInPieces(data, kChecksumPiece)));
     padTo(bytes, kSectionAlignment);
   };
-  addSection("weights", fb::SectionKind::Weights, weightsOffset, weightsOf(*this, slots));
+  addSection("weights", fb::SectionKind::Weights, weightsOffset,
+             weightsOf(*this, slots, kNextOffset));
   std::vector<uint8_t> code = readFile(LLMC_CHAIN_KERNELS);
   code.resize(codeBytes ? codeBytes : code.size());
   addSection("code", fb::SectionKind::Code, codeOffset ? codeOffset : bytes.size(), code);
+
+  std::vector<flatbuffers::Offset<fb::Weight>> weightList;
+  const auto cuda = std::find_if(variants.begin(), variants.end(), [](const ChainVariant &variant) {
+    return variant.computeCapability != 0;
+  });
+  if (cuda != variants.end()) {
+    const std::vector<uint8_t> own = weightsOf(*this, slots, kCudaNextOffset);
+    weightList.push_back(fb::CreateWeightDirect(fbb, "table", "int32", nullptr, 0, own.size(), 0,
+                                                cudaWeightsSection));
+    const std::string text = ptx.empty() ? ptxOf(*this, cuda->computeCapability) : ptx;
+    const auto bytesOfText = [](const std::string &text) {
+      return std::span(reinterpret_cast<const uint8_t *>(text.data()), text.size());
+    };
+    addSection("weights cuda", fb::SectionKind::Weights, bytes.size(), own);
+    addSection("cubin", fb::SectionKind::Cubin, bytes.size(), bytesOfText(cubin));
+    addSection("ptx", fb::SectionKind::Ptx, bytes.size(), bytesOfText(text));
+  }
+  auto weightVector = fbb.CreateVector(weightList);
 
   auto name = fbb.CreateString("chain");
   fb::ModelBuilder info(fbb);
   info.add_name(name);
   info.add_vocab_size(static_cast<uint32_t>(next.size()));
   info.add_context_length(context);
+  info.add_layers(layered ? 2 : 0);
   auto infoTable = info.Finish();
   const uint64_t area = uint64_t(slots) * sizeof(int32_t);
   std::vector<flatbuffers::Offset<fb::KvLayer>> layers = {
@@ -169,6 +232,7 @@ std::vector<uint8_t> ChainModel::build() const {
   artifact.add_chat_template(chat);
   artifact.add_sections(sectionVector);
   artifact.add_weights_section(0);
+  artifact.add_weights(weightVector);
   artifact.add_kv(kv);
   artifact.add_variants(variantVector);
   fb::FinishArtifactBuffer(fbb, artifact.Finish());

@@ -24,6 +24,15 @@ namespace llmc::test {
 struct ChainVariant {
   std::string target = "any";
   std::vector<std::string> features;
+  uint32_t computeCapability = 0; ///< 90 and the like: PTX for a CUDA device; 0: code for a CPU
+};
+
+/// Fields of CUDA variants.
+struct ChainLaunch {
+  uint32_t gridX = 0; ///< 0: what is needed
+  uint32_t gridY = 1;
+  uint32_t block = 8;
+  uint32_t shared = 0;
 };
 
 struct ChainModel {
@@ -45,6 +54,9 @@ struct ChainModel {
   uint32_t verifyRows = 4;
   uint32_t prefillRows = 16;
   std::vector<ChainVariant> variants = {ChainVariant()};
+  /// Storing and looking back are layer 0, the logits are layer 1, and the program may change
+  /// devices between them. Else nothing belongs to a layer.
+  bool layered = false;
 
   // Fields that a test may spoil.
   uint32_t kernel = 2;
@@ -59,6 +71,16 @@ struct ChainModel {
   uint64_t kvSize = 0;     ///< 0: what is needed
   uint32_t tilesBase = 0;  ///< 0: what is needed
   std::string decodeName = "decode";
+  ChainLaunch storeLaunch;
+  uint32_t counterBytes = 4;
+  uint32_t pickKernel = 3;
+  uint32_t cudaWeightsSection = 2;
+  uint32_t ptxSection = 4;
+  uint32_t deviceKind = 1;
+  uint32_t boundary = 2;   ///< dispatch
+  uint64_t liveOffset = 0; ///< added to where the hashes are
+  std::string ptx;         ///< empty: ChainKernels.ptx
+  std::string cubin;
 
   /// t -> t + 1, the last token -> 0.
   static ChainModel counting(int32_t vocab);

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/device/cpu/Profile.h"
+#include "runtime/device/Profile.h"
 
 #include "runtime/schema/llmc_generated.h"
 
