@@ -8,6 +8,7 @@
 #include "compiler/driver/Report.h"
 #include "compiler/weights/Recipe.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -47,6 +48,39 @@ std::vector<std::string> llmc::describeQuantized(mlir::ModuleOp module, bool cal
   return lines;
 }
 
+std::string CompileReport::describeOutliers(mlir::ModuleOp module) const {
+  llvm::StringMap<std::vector<double>> byEncoding;
+  auto restOf = [&](llm::WeightOp weight) {
+    return errors.lookup(weight.getSymName()).relativeToRest();
+  };
+  for (auto weight : module.getOps<llm::WeightOp>())
+    if (quantizeStep(weight))
+      byEncoding[weight.getFinalEncoding()].push_back(restOf(weight));
+  for (auto &entry : byEncoding)
+    llvm::sort(entry.second);
+  // Matrices of one model quantize alike: what is far off has outliers that ruin their groups.
+  constexpr double kFar = 2.5, kLeast = 0.05;
+  constexpr unsigned kNamed = 4;
+  std::string names;
+  unsigned count = 0;
+  for (auto weight : module.getOps<llm::WeightOp>()) {
+    if (!quantizeStep(weight))
+      continue;
+    llvm::ArrayRef<double> all = byEncoding[weight.getFinalEncoding()];
+    const double usual = all[all.size() / 2], rest = restOf(weight);
+    if (rest < kLeast || rest < kFar * usual || ++count > kNamed)
+      continue;
+    names += (names.empty() ? "" : ", ") +
+             llvm::formatv("{0} ({1:F2}, where {2:F2} is usual)", weight.getSymName(), rest, usual)
+                 .str();
+  }
+  if (names.empty())
+    return names;
+  return "outliers ruin what is grouped with them in " + names +
+         (count > kNamed ? " and " + std::to_string(count - kNamed) + " more" : "") +
+         "; --quant-map can give more bits or smaller groups";
+}
+
 void CompileReport::endPhase() {
   if (running.empty())
     return;
@@ -78,8 +112,10 @@ static void writeWeights(llvm::json::OStream &json, const ArtifactContents &cont
       json.attribute("to", weight.getFinalEncoding());
       json.attribute("bits_per_weight", bits);
       json.attribute("error", errors.lookup(weight.getSymName()).relative());
-      if (llm::QuantizeAttr step = quantizeStep(weight))
+      if (llm::QuantizeAttr step = quantizeStep(weight)) {
+        json.attribute("rest_error", errors.lookup(weight.getSymName()).relativeToRest());
         json.attribute("calibrated", bool(step.getImportance()));
+      }
     });
   }
 }

@@ -10,7 +10,7 @@
 //   {"source", "artifact", "artifact_bytes",
 //    "phases":   [{"name", "seconds"}],
 //    "weights":  [{"name", "rows", "columns", "from", "to", "bits_per_weight", "error",
-//                  "calibrated"}],
+//                  "rest_error", "calibrated"}],
 //    "fidelity": {"perplexity", "source_perplexity", "mean_kld", "same_top", "tokens"},
 //    "programs": [{"name", "max_rows", "dispatches", "barriers", "barriers_per_layer",
 //                  "arena_bytes"}],
@@ -18,6 +18,8 @@
 //
 // "error" is 0 for a weight whose numbers did not change, else the root of the mean
 // square error relative to the weight's; "fidelity" is there where any did.
+// "rest_error": the error relative to the weight without the largest element of each
+// group, which shows what outliers do to all others.
 // "calibrated": whether errors of a quantized weight were weighed by its inputs.
 //
 //===----------------------------------------------------------------------===//
@@ -43,6 +45,10 @@ public:
   /// Writes the report of a finished compilation to `path`.
   llvm::Error write(llvm::StringRef path, const ArtifactContents &contents,
                     llvm::StringRef artifact);
+
+  /// Matrices whose rest_error stands out among those of the same encoding, as a line; empty where
+  /// there are none.
+  std::string describeOutliers(mlir::ModuleOp module) const;
 
   /// Of a lossy compilation, before write(): the errors of quantized weights, and what they cost.
   llvm::StringMap<QuantizeError> errors;

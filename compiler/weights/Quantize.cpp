@@ -19,6 +19,7 @@ using llvm::support::endian::write16le;
 using llvm::support::endian::write32le;
 
 double QuantizeError::relative() const { return norm > 0 ? std::sqrt(error / norm) : 0; }
+double QuantizeError::relativeToRest() const { return rest > 0 ? std::sqrt(error / rest) : 0; }
 
 bool llmc::sameGrid(const Encoding &a, const Encoding &b) {
   return !a.isFloat() && std::memcmp(&a.format, &b.format, sizeof(UkFormat)) == 0;
@@ -300,7 +301,12 @@ QuantizeError llmc::quantizeRow(const Encoding &encoding, const float *x, uint64
     const Problem problem = {xs.data(), ws.data(), padded};
     const Fit fit = search(problem, grid, affine);
     const float scale = rounded(scaleKind, fit.scale), min = rounded(scaleKind, fit.min);
+    const double before = total.norm;
     assign(problem, grid, scale, min, values.data(), total.error, total.norm);
+    float largest = 0;
+    for (uint64_t i = 0; i < padded; ++i)
+      largest = std::max(largest, ws[i] * xs[i] * xs[i]);
+    total.rest += total.norm - before - double(largest);
     for (uint64_t i = 0; i < count; ++i)
       codes[k + i] = codeOf(grid, values[i]);
     put(scales, scale);

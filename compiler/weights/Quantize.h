@@ -31,14 +31,18 @@ namespace llmc {
 /// Sums over the elements of a weight, weighted by importance.
 struct QuantizeError {
   double error = 0, norm = 0; ///< of (x - x')^2 and of x^2
+  double rest = 0;            ///< of x^2 without the largest of each group
 
   QuantizeError &operator+=(const QuantizeError &other) {
     error += other.error;
     norm += other.norm;
+    rest += other.rest;
     return *this;
   }
   /// Root of the mean square error, relative to that of the weight.
   double relative() const;
+  /// The same relative to the rest: 1 where one outlier in every group makes all else 0.
+  double relativeToRest() const;
 };
 
 /// The group encoding with the numbers of `encoding` ("q4_1": int4_g32_min); null where there is

@@ -133,7 +133,11 @@ static Error inferGroupQuery(InferContext &context) {
     return context.error("needs num_heads and kv_num_heads");
   std::optional<Shape> y, presentKey, presentValue;
   if (q && q->size() == 3) {
-    bool packed = !context.has(1);
+    const Shape *past = context.shape(3);
+    // Without keys, the query holds them, or they are all in the past.
+    bool sharesCache =
+        !context.has(1) && past && past->size() == 4 && (*q)[2] == Dim(heads) * (*past)[3];
+    bool packed = !context.has(1) && !sharesCache;
     std::optional<Dim> dim = (*q)[2].dividedBy(Dim(packed ? heads + 2 * kvHeads : heads));
     if (!dim)
       return context.error("has a query of " + (*q)[2].text(context.symbols()) +
@@ -142,7 +146,7 @@ static Error inferGroupQuery(InferContext &context) {
     for (size_t i : {3, 4}) {
       Shape present{(*q)[0], Dim(kvHeads), (*q)[1], *dim};
       if (context.shape(i) && context.shape(i)->size() == 4)
-        present[2] = (*context.shape(i))[2] + (*q)[1];
+        present[2] = sharesCache ? (*context.shape(i))[2] : (*context.shape(i))[2] + (*q)[1];
       (i == 3 ? presentKey : presentValue) = std::move(present);
     }
   }
