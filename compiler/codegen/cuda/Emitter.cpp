@@ -105,6 +105,9 @@ void Emitter::endKernel(const LaunchSpec &launch) {
   LLVM::ReturnOp::create(builder, ValueRange());
   function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
                     builder.getDenseI32ArrayAttr({int32_t(launch.block)}));
+  if (launch.minBlocks)
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      builder.getI32IntegerAttr(int32_t(launch.minBlocks)));
 }
 
 Val Emitter::nextBinding() {
@@ -302,12 +305,14 @@ Val Emitter::load(Type type, Val address, bool readOnly) {
 void Emitter::store(Val value, Val address) {
   LLVM::StoreOp::create(builder, value.value, address.value, naturalAlignment(value.type()));
 }
-Vals Emitter::loadVector(Type element, int64_t count, Val address, bool readOnly) {
-  Val vector = load(vectorType(element, count), address, readOnly);
+Vals Emitter::elements(Val vector) {
   Vals elements;
-  for (int64_t i = 0; i < count; ++i)
+  for (int64_t i = 0, count = cast<VectorType>(vector.type()).getNumElements(); i < count; ++i)
     elements.push_back(wrap(LLVM::ExtractElementOp::create(builder, vector.value, i32(i).value)));
   return elements;
+}
+Vals Emitter::loadVector(Type element, int64_t count, Val address, bool readOnly) {
+  return elements(load(vectorType(element, count), address, readOnly));
 }
 void Emitter::storeVector(ArrayRef<Val> elements, Val address) {
   Value vector =

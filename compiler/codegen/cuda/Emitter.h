@@ -73,6 +73,8 @@ struct LaunchSpec {
   std::array<int64_t, 3> grid = {1, 1, 1};
   std::array<int64_t, 3> rowsPerBlock = {0, 0, 0};
   int64_t block = 256;
+  /// Blocks that shall fit a multiprocessor, which bounds registers; 0: the assembler weighs.
+  int64_t minBlocks = 0;
   /// Dynamic shared memory, and more of it per row, for at most `sharedRows` of them.
   int64_t sharedBytes = 0, sharedBytesPerRow = 0, sharedRows = 0;
 };
@@ -172,6 +174,7 @@ public:
   /// `readOnly`: nothing writes there while the kernel runs.
   Val load(mlir::Type type, Val address, bool readOnly = false);
   void store(Val value, Val address);
+  Vals elements(Val vector);
   /// The elements of a vector that is loaded.
   Vals loadVector(mlir::Type element, int64_t count, Val address, bool readOnly = false);
   void storeVector(llvm::ArrayRef<Val> elements, Val address);
