@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "compiler/artifact/Boundaries.h"
 #include "compiler/artifact/TokenizerTable.h"
 #include "compiler/artifact/Writer.h"
 #include "runtime/schema/llmc_generated.h"
@@ -143,6 +144,17 @@ private:
     return list;
   }
 
+  std::vector<Offset<fb::Boundary>> boundaries(sched::ProgramOp program) {
+    std::vector<Offset<fb::Boundary>> list;
+    for (const LayerBoundary &boundary : layerBoundaries(program)) {
+      std::vector<fb::ArenaRange> live;
+      for (sched::BufferOp buffer : boundary.live)
+        live.emplace_back(*buffer.getOffset(), buffer.getBytes());
+      list.push_back(fb::CreateBoundaryDirect(fbb, boundary.layer, boundary.dispatch, &live));
+    }
+    return list;
+  }
+
   Offset<fb::Program> program(const ArtifactVariant &v, sched::ProgramOp op,
                               const llvm::StringMap<uint32_t> &kernelIndex) {
     std::vector<Offset<fb::Dispatch>> dispatches;
@@ -171,9 +183,10 @@ private:
       barrier = false;
     }
     auto inputs = ports(op, sched::PortKind::Input), outputs = ports(op, sched::PortKind::Output);
+    auto boundaryList = boundaries(op);
     return fb::CreateProgramDirect(fbb, op.getSymName().str().c_str(), op.getMaxRows(),
                                    op.getArenaSize().value_or(0), llvm::alignTo(scratch, 64),
-                                   &dispatches, &inputs, &outputs);
+                                   &dispatches, &inputs, &outputs, &boundaryList);
   }
 
   Offset<fb::Variant> variant(const ArtifactVariant &v, uint32_t section) {

@@ -73,17 +73,78 @@ static std::vector<std::string> missingFeatures(const fb::Variant &variant) {
   return missing;
 }
 
-static Json variantRow(const Artifact &artifact, const fb::Variant &variant) {
+static std::string runsHere(const fb::Variant &variant) {
+  if (variant.device() == fb::DeviceKind::Cuda)
+    return "where a GPU has compute capability " +
+           std::to_string(variant.compute_capability() / 10) + "." +
+           std::to_string(variant.compute_capability() % 10);
   const std::vector<std::string> missing = missingFeatures(variant);
+  return missing.empty() ? "yes" : "no: lacks " + llvm::join(missing, " ");
+}
+
+/// The code of a CUDA variant is its cubin.
+static Json variantRow(const Artifact &artifact, const fb::Variant &variant) {
+  const bool cuda = variant.device() == fb::DeviceKind::Cuda;
+  const auto bytesOf = [&](uint32_t section) { return artifact.section(section).size(); };
   Json features = Json::array();
   for (const flatbuffers::String *feature : *variant.features())
     features.push_back(feature->str());
   return {{"target", text(variant.target())},
-          {"runs_here", missing.empty() ? "yes" : "no: lacks " + llvm::join(missing, " ")},
+          {"device", cuda ? "cuda" : "cpu"},
+          {"runs_here", runsHere(variant)},
           {"numerics", variant.fast() ? "fast" : "strict"},
           {"kernels", variant.kernels()->size()},
-          {"code_bytes", artifact.section(variant.code_section()).size()},
+          {"code_bytes", bytesOf(variant.code_section())},
+          {"ptx_bytes", cuda ? bytesOf(variant.ptx_section()) : 0},
+          {"counter_bytes", variant.counter_bytes()},
+          {"weights", text(artifact.header().sections()->Get(variant.weights_section())->name())},
           {"features", std::move(features)}};
+}
+
+/// The kernels of CUDA programs and how they are launched, each way once.
+static Json launchRows(const fb::Artifact &artifact) {
+  Json rows = Json::array();
+  for (const fb::Variant *variant : *artifact.variants()) {
+    if (variant->device() != fb::DeviceKind::Cuda)
+      continue;
+    const auto row = [&](const std::string &program, uint32_t kernel, const fb::Launch &launch) {
+      return Json{{"variant", text(variant->target())},
+                  {"program", program},
+                  {"kernel", text(variant->kernels()->GetAsString(kernel))},
+                  {"grid", {launch.grid_x(), launch.grid_y(), launch.grid_z()}},
+                  {"block", launch.block()},
+                  {"shared_bytes", launch.shared_bytes()},
+                  {"count", 0}};
+    };
+    for (const fb::Program *program : *variant->programs()) {
+      llvm::MapVector<uint32_t, Json> byKernel;
+      for (const fb::Dispatch *dispatch : *program->dispatches()) {
+        Json &entry = byKernel[dispatch->kernel()];
+        if (entry.is_null())
+          entry = row(text(program->name()), dispatch->kernel(), *dispatch->launch());
+        entry["count"] = entry["count"].get<uint64_t>() + 1;
+      }
+      for (auto &[kernel, entry] : byKernel)
+        rows.push_back(std::move(entry));
+    }
+    rows.push_back(row("", variant->pick_kernel(), *variant->pick_launch()));
+  }
+  return rows;
+}
+
+/// What a step takes along for each of its rows where it changes devices; the greatest of all
+/// layers.
+static uint64_t liveBytesPerRow(const fb::Program &program) {
+  uint64_t most = 0;
+  if (program.boundaries())
+    for (const fb::Boundary *boundary : *program.boundaries()) {
+      uint64_t bytes = 0;
+      if (boundary->live())
+        for (const fb::ArenaRange *range : *boundary->live())
+          bytes += range->size() / program.max_rows();
+      most = std::max(most, bytes);
+    }
+  return most;
 }
 
 /// Barriers and dispatches per layer are means: the first and the last layer may differ.
@@ -107,7 +168,9 @@ static Json programRow(const fb::Variant &variant, const fb::Program &program, u
           {"barriers_per_layer", perLayer(layerBarriers)},
           {"arena_bytes", program.arena_size()},
           {"scratch_bytes", program.scratch_size()},
-          {"weight_bytes", weightBytes}};
+          {"weight_bytes", weightBytes},
+          {"boundaries", program.boundaries() ? program.boundaries()->size() : 0},
+          {"boundary_bytes_per_row", liveBytesPerRow(program)}};
 }
 
 static Json kvRows(const fb::KvPlan &plan) {
@@ -122,6 +185,15 @@ static Json kvRows(const fb::KvPlan &plan) {
   return rows;
 }
 
+/// Weights are there once for each layout: those of the first.
+static std::vector<const fb::Weight *> listedWeights(const fb::Artifact &artifact) {
+  std::vector<const fb::Weight *> list;
+  for (const fb::Weight *weight : *artifact.weights())
+    if (weight->section() == artifact.weights_section())
+      list.push_back(weight);
+  return list;
+}
+
 /// How many weights have an encoding, and what they weigh.
 static Json encodingRows(const fb::Artifact &artifact) {
   struct Sum {
@@ -129,7 +201,7 @@ static Json encodingRows(const fb::Artifact &artifact) {
   };
   llvm::MapVector<llvm::StringRef, Sum> sums;
   uint64_t total = 0;
-  for (const fb::Weight *weight : *artifact.weights()) {
+  for (const fb::Weight *weight : listedWeights(artifact)) {
     Sum &sum = sums[weight->encoding()->c_str()];
     ++sum.weights;
     sum.bytes += weight->size();
@@ -148,7 +220,7 @@ static Json encodingRows(const fb::Artifact &artifact) {
 
 static Json weightRows(const fb::Artifact &artifact) {
   Json rows = Json::array();
-  for (const fb::Weight *weight : *artifact.weights())
+  for (const fb::Weight *weight : listedWeights(artifact))
     rows.push_back(
         {{"name", text(weight->name())},
          {"encoding", text(weight->encoding())},
@@ -213,6 +285,7 @@ llvm::Expected<Json> llmc::tool::inspectArtifact(const InspectOptions &options) 
               {"tokenizer", tokenizerFacts(header)},
               {"variants", std::move(variants)},
               {"programs", std::move(programs)},
+              {"launches", launchRows(header)},
               {"ports", portRows(header)},
               {"encodings", encodingRows(header)},
               {"kv", kvRows(*header.kv())},

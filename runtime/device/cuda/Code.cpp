@@ -7,6 +7,7 @@
 
 #include "runtime/device/cuda/Code.h"
 
+#include "runtime/device/cuda/Cubin.h"
 #include "runtime/schema/llmc_generated.h"
 
 #include <algorithm>
@@ -53,6 +54,8 @@ StatusOr<Module> loadModule(const std::shared_ptr<const Device> &device, const V
       "the code for " + code.variant->target()->str() + " on " + device->name();
   CUmodule module = nullptr;
   if (runsCubin(code, device->computeCapability())) {
+    if (!isWholeElf(code.cubin))
+      return corrupt(name + " is no whole ELF file");
     const CUresult result =
         driver.cuModuleLoadDataEx(&module, code.cubin.data(), 0, nullptr, nullptr);
     if (result == CUDA_SUCCESS)

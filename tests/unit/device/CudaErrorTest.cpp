@@ -95,11 +95,14 @@ TEST_F(CudaError, TheBestVariant) {
 /// Its PTX is not at hand: a driver that does not take a cubin gets the text.
 TEST_F(CudaError, CubinIsRefused) {
   ChainModel chain = cudaChain(64);
-  chain.cubin.assign("\x7f"
-                     "ELF",
-                     4);
+  chain.cubin = std::string("\x7f"
+                            "ELF\x02");
+  EXPECT_TOLD("the code for sm90 on .* is no whole ELF file", "sm=90", chain);
   chain.cubin.resize(64);
   EXPECT_TOLD("on sm90 .*computed 6", "sm=90", chain);
+  // Of the same generation, but for a later device: not even tried.
+  chain.cubin.resize(5);
+  EXPECT_TOLD("on sm90 .*computed 6", "sm=100", chain);
 }
 
 TEST_F(CudaError, BrokenCode) {

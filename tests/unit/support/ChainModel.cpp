@@ -65,8 +65,8 @@ flatbuffers::Offset<fb::Program> makeProgram(Builder &fbb, const ChainModel &mod
                               cuda ? &launch : nullptr);
   };
   const uint32_t blocks = blocksOf(model);
-  const fb::Binding weights(fb::BindingKind::Weight, 0), kv(fb::BindingKind::Kv, 0),
-      hash(fb::BindingKind::Arena, model.hashOffset);
+  const fb::Binding weights(fb::BindingKind::Weight, model.weightBinding),
+      kv(fb::BindingKind::Kv, 0), hash(fb::BindingKind::Arena, model.hashOffset);
   const fb::Tiles perRow(1, 1, 0, 0, false),
       perBlock(model.tilesBase ? model.tilesBase : blocks, 1, 0, 0, true);
   const ChainLaunch &l = model.storeLaunch;
@@ -194,7 +194,7 @@ std::vector<uint8_t> ChainModel::build() const {
   if (cuda != variants.end()) {
     const std::vector<uint8_t> own = weightsOf(*this, slots, kCudaNextOffset);
     weightList.push_back(fb::CreateWeightDirect(fbb, "table", "int32", nullptr, 0, own.size(), 0,
-                                                cudaWeightsSection));
+                                                listedWeightsSection));
     const std::string text = ptx.empty() ? ptxOf(*this, cuda->computeCapability) : ptx;
     const auto bytesOfText = [](const std::string &text) {
       return std::span(reinterpret_cast<const uint8_t *>(text.data()), text.size());

@@ -71,10 +71,12 @@ struct ChainModel {
   uint64_t kvSize = 0;     ///< 0: what is needed
   uint32_t tilesBase = 0;  ///< 0: what is needed
   std::string decodeName = "decode";
+  uint64_t weightBinding = 0;
   ChainLaunch storeLaunch;
   uint32_t counterBytes = 4;
   uint32_t pickKernel = 3;
   uint32_t cudaWeightsSection = 2;
+  uint32_t listedWeightsSection = 2; ///< of the one weight in the header's list
   uint32_t ptxSection = 4;
   uint32_t deviceKind = 1;
   uint32_t boundary = 2;   ///< dispatch
