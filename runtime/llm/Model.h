@@ -63,6 +63,8 @@ public:
   std::span<const uint8_t> cpuWeights() const { return file.section(cpu->weights_section()); }
   /// Where the programs go on on the CPU, where both compute.
   const PerPhase<const fb::Boundary *> &boundaries() const { return ends; }
+  /// Bytes of the KV area that the CUDA device needs: where both compute, up to its last layer's.
+  uint64_t cudaKvBytes() const;
   /// The one variant, or that of the first layers.
   const fb::Variant &variant() const { return gpu ? *gpu->variant : *cpu; }
   /// "x86-64-v4", "sm90", or both.

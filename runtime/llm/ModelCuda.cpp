@@ -34,6 +34,17 @@ bool isSameProgram(const fb::Program &a, const fb::Program &b) {
   return true;
 }
 
+/// Where the part of the KV area ends that begins at `offset`; the whole area's end where the plan
+/// does not know it.
+uint64_t kvEnd(const fb::KvPlan &plan, uint64_t offset) {
+  for (const fb::KvLayer *layer : *plan.layers())
+    if (layer->k_offset() == offset || layer->v_offset() == offset) {
+      const uint64_t width = layer->encoding()->string_view() == "f16" ? 2 : 4;
+      return offset + width * layer->heads() * layer->head_dim() * layer->capacity();
+    }
+  return plan.size();
+}
+
 } // namespace
 
 Status llmc::rt::parseDevice(std::string_view text, ModelOptions &options) {
@@ -134,6 +145,23 @@ Status Model::loadWeights(CudaModel &model) {
   }
   LLMC_ASSIGN_OR_RETURN(model.weights, cuda::Weights::upload(model.code.device(), section, ranges));
   return {};
+}
+
+uint64_t Model::cudaKvBytes() const {
+  const fb::KvPlan &plan = *file.header().kv();
+  if (!cpu)
+    return plan.size();
+  uint64_t end = 0;
+  const PerPhase<const fb::Program *> programs = programsOf(*gpu->variant);
+  for (size_t i = 0; i < kPhases; ++i) {
+    const auto phase = static_cast<Phase>(i);
+    for (uint32_t j = 0; ends[phase] && j < ends[phase]->dispatch(); ++j)
+      if (const auto *bindings = programs[phase]->dispatches()->Get(j)->bindings())
+        for (const fb::Binding *binding : *bindings)
+          if (binding->kind() == fb::BindingKind::Kv)
+            end = std::max(end, kvEnd(plan, binding->offset()));
+  }
+  return end;
 }
 
 std::string Model::target() const {

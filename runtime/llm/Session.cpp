@@ -88,7 +88,7 @@ Status Session::makeExecutor(const ExecutorOptions &options) {
     LLMC_ASSIGN_OR_RETURN(onCpu, CpuExecutor::create(work, pool, options));
   }
   if (std::shared_ptr<const CudaModel> cuda = model->cuda()) {
-    CudaWork work{programsOf(*cuda->variant), kvBytes, model->boundaries(), nullptr};
+    CudaWork work{programsOf(*cuda->variant), model->cudaKvBytes(), model->boundaries(), nullptr};
     if (onCpu)
       work.hostArena = onCpu->arenaData();
     LLMC_ASSIGN_OR_RETURN(std::unique_ptr<CudaExecutor> onGpu,

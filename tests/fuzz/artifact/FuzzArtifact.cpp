@@ -30,7 +30,7 @@ using namespace llmc::rt;
 namespace {
 
 constexpr uint8_t kWholeFile = 0xff;
-constexpr size_t kPages = 3; // the prefix, weights, code
+constexpr size_t kPages = 5; // the prefix, weights, code, and those of CUDA devices
 
 std::vector<uint8_t> fileAround(std::span<const uint8_t> header) {
   std::vector<uint8_t> bytes(kPages * kSectionAlignment);
@@ -95,6 +95,22 @@ void bindAndRun(const Artifact &artifact, const fb::Variant &variant) {
   }
 }
 
+/// What becomes of a CUDA variant without a device.
+void splitWeights(const Artifact &artifact, const fb::Variant &variant) {
+  const PerPhase<const fb::Program *> programs = programsOf(variant);
+  for (const fb::Program *record : *variant.programs()) {
+    if (!record->boundaries())
+      continue;
+    for (const fb::Boundary *boundary : *record->boundaries()) {
+      PerPhase<size_t> count = {};
+      for (size_t i = 0; i < kPhases; ++i)
+        if (programs[static_cast<Phase>(i)] == record)
+          count[static_cast<Phase>(i)] = boundary->dispatch();
+      (void)cuda::neededWeights(artifact.header(), variant.weights_section(), programs, count);
+    }
+  }
+}
+
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -107,7 +123,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const fb::Artifact &header = artifact.value().header();
   (void)chooseVariant(header, "", CpuFeatures::host());
   for (const fb::Variant *variant : *header.variants())
-    if (variant->device() == fb::DeviceKind::Cpu)
-      bindAndRun(artifact.value(), *variant);
+    variant->device() == fb::DeviceKind::Cpu ? bindAndRun(artifact.value(), *variant)
+                                             : splitWeights(artifact.value(), *variant);
   return 0;
 }

@@ -47,6 +47,11 @@ int main(int argc, char **argv) {
   chain.capacity = 23;
   chain.verifyRows = 0;
   writeHeader(folder + "window", chain);
+  ChainModel cuda = ChainModel::counting(20);
+  cuda.variants.push_back({"sm90", {}, 90});
+  cuda.layered = true;
+  cuda.ptx = "no text";
+  writeHeader(folder + "cuda", cuda);
   chain.variants = {{"v4", {"avx512f", "avx512vnni"}}, {"v3", {"avx2"}}};
   chain.withTokenizer = false;
   writeHeader(folder + "variants", chain);

@@ -9,8 +9,10 @@
 
 #include <fstream>
 
-int main(int, char **argv) {
+int main(int argc, char **argv) {
   llmc::test::ChainModel chain = llmc::test::ChainModel::counting(32);
+  if (argc == 3) // with code for CUDA devices
+    chain.variants.push_back({"sm90", {}, 90});
   chain.endTokens = {20};
   chain.chatTemplate = "{% for m in messages %}t1 {{ m.content }}{% endfor %}"
                        "{% if add_generation_prompt %}t2 {% endif %}";

@@ -5,7 +5,8 @@
  *
  *===----------------------------------------------------------------------===
  *
- * Argument: the chain model of CapiFixture.cpp. Exit status 0 if all is well.
+ * Arguments: the chain model of CapiFixture.cpp; "cuda" where it must run on a CUDA
+ * device. Exit status 0 if all is well.
  *
  *===----------------------------------------------------------------------===*/
 
@@ -48,23 +49,38 @@ static void test_errors(const char *path) {
   llmc_model_options_init(&options);
   options.variant = "none";
   CHECK(llmc_model_load(path, &options, &model) == LLMC_INVALID_ARGUMENT);
-  options.variant = NULL;
-  options.device = "gpu";
-  CHECK(llmc_model_load(path, &options, &model) == LLMC_INVALID_ARGUMENT);
-  options.device = "cuda";
-  CHECK(llmc_model_load(path, &options, &model) == LLMC_UNSUPPORTED);
-  CHECK(strstr(llmc_last_error(), "no code for CUDA devices") != NULL);
-  options.device = "cpu";
-  options.gpu_layers = 1;
-  CHECK(llmc_model_load(path, &options, &model) == LLMC_INVALID_ARGUMENT);
-  /* A program built with an older header. */
-  options.struct_size = offsetof(llmc_model_options, device);
-  CHECK(llmc_model_load(path, &options, &model) == LLMC_OK);
-  CHECK(strcmp(llmc_model_device(model), "cpu") == 0);
-  llmc_model_free(model);
   llmc_model_free(NULL);
   llmc_session_free(NULL);
   llmc_sampler_free(NULL);
+}
+
+static void test_devices(const char *path, int has_cuda) {
+  llmc_model *model = NULL;
+  llmc_model_options options;
+  llmc_model_options_init(&options);
+  options.device = "gpu";
+  CHECK(llmc_model_load(path, &options, &model) == LLMC_INVALID_ARGUMENT);
+  options.device = "cuda";
+  if (has_cuda) {
+    CHECK(llmc_model_load(path, &options, &model) == LLMC_OK);
+    CHECK(strcmp(llmc_model_device(model), "cpu") != 0);
+    llmc_model_free(model);
+  } else {
+    CHECK(llmc_model_load(path, &options, &model) == LLMC_UNSUPPORTED);
+    CHECK(strstr(llmc_last_error(), "no code for CUDA devices") != NULL);
+  }
+  options.device = "cpu";
+  options.gpu_layers = 1;
+  CHECK(llmc_model_load(path, &options, &model) == LLMC_INVALID_ARGUMENT);
+  options.gpu_layers = 0;
+  CHECK(llmc_model_load(path, &options, &model) == LLMC_OK);
+  CHECK(strcmp(llmc_model_device(model), "cpu") == 0);
+  llmc_model_free(model);
+  /* A program built with an older header. */
+  options.device = "gpu";
+  options.struct_size = offsetof(llmc_model_options, device);
+  CHECK(llmc_model_load(path, &options, &model) == LLMC_OK);
+  llmc_model_free(model);
 }
 
 static void test_text(const llmc_model *model) {
@@ -187,13 +203,16 @@ int main(int argc, char **argv) {
   llmc_model *model = NULL;
   llmc_session *session = NULL;
   llmc_session_options options;
-  if (argc != 2)
+  const int has_cuda = argc == 3 && strcmp(argv[2], "cuda") == 0;
+  if (argc != 2 && !has_cuda)
     return 1;
   CHECK(strlen(llmc_version()) > 0);
   test_errors(argv[1]);
+  test_devices(argv[1], has_cuda);
   CHECK(llmc_model_load(argv[1], NULL, &model) == LLMC_OK);
   if (!model)
     return 1;
+  CHECK((strcmp(llmc_model_device(model), "cpu") != 0) == has_cuda);
   CHECK(llmc_model_vocab_size(model) == 32);
   CHECK(llmc_model_context_length(model) == 64);
   CHECK(llmc_model_is_end(model, 20) && !llmc_model_is_end(model, 19));

@@ -62,6 +62,20 @@ TEST_F(Split, CopiesWhatIsLive) {
   }
 }
 
+/// The memory that is left for more layers: no weights and no cache of what the CPU computes.
+TEST_F(Split, NeedsLessMemory) {
+  if (!MockCuda::get().isThere())
+    GTEST_SKIP() << "nobody tells";
+  ChainModel chain = layeredChain();
+  chain.kvSize = 1 << 20;
+  const auto used = [&](std::optional<uint32_t> layers) {
+    auto session = makeSessionOn(DeviceKind::Auto, chain, {}, layers);
+    return MockCuda::get().report()["memory_used"].get<uint64_t>();
+  };
+  EXPECT_GT(used({}), uint64_t(1 << 20));
+  EXPECT_LT(used(1u), uint64_t(1 << 18));
+}
+
 TEST_F(Split, Profile) {
   auto session = makeSessionOn(DeviceKind::Auto, layeredChain(), {.profile = true}, 1u);
   ASSERT_TRUE(session->decode(1).ok());
