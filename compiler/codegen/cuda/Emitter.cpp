@@ -343,6 +343,7 @@ Val Emitter::atomicAdd(Val address, Val value) {
 //===----------------------------------------------------------------------===//
 
 void Emitter::barrier() { callVoid("llvm.nvvm.barrier.cta.sync.aligned.all", {i32(0)}); }
+void Emitter::warpBarrier() { callVoid("llvm.nvvm.bar.warp.sync", {i32(-1)}); }
 void Emitter::fence() { LLVM::FenceOp::create(builder, LLVM::AtomicOrdering::acq_rel, "device"); }
 
 void Emitter::loop(Val from, Val to, int64_t step, function_ref<void(Val)> body) {

@@ -196,7 +196,8 @@ public:
   // --- control -------------------------------------------------------------------
 
   void barrier();
-  void fence(); ///< at the scope of the GPU
+  void warpBarrier(); ///< of all lanes; orders their accesses
+  void fence();       ///< at the scope of the GPU
   void loop(Val from, Val to, int64_t step, llvm::function_ref<void(Val)> body);
   /// A loop that carries values.
   Vals loop(Val from, Val to, int64_t step, llvm::ArrayRef<Val> start,

@@ -17,7 +17,7 @@
 // Buffers hold what they hold on CPUs, in the same places, but for
 //   activation records   int8: per row K codes (padded to 32), then per group of 32
 //                        four floats: d of each half, and d * (sum of codes) of
-//                        each. f32: K floats, padded to 32
+//                        each. f32: K floats, padded to 16
 //   attention partials   once a split attend kernel has run, slot 0 of every row and
 //                        head has the merged and divided output in its place of o
 //   the KV cache         keys and values of a head are [capacity][head_dim]

@@ -23,7 +23,8 @@ struct RecordLayout {
   sched::ActKind act;
   int64_t paddedK;
 
-  RecordLayout(sched::ActKind act, int64_t k) : act(act), paddedK(llvm::alignTo(k, 32)) {}
+  RecordLayout(sched::ActKind act, int64_t k)
+      : act(act), paddedK(llvm::alignTo(k, act == sched::ActKind::Int8 ? 32 : 16)) {}
   int64_t codeBytes() const { return act == sched::ActKind::Int8 ? paddedK : 4 * paddedK; }
   int64_t bytes() const { return codeBytes() + (act == sched::ActKind::Int8 ? paddedK / 2 : 0); }
 };
