@@ -23,7 +23,8 @@ public:
   HeaderBuilder(const ArtifactContents &contents, llvm::ArrayRef<PlacedWeight> weights)
       : contents(contents), module(contents.module) {
     for (const PlacedWeight &weight : weights)
-      weightAt[llm::WeightOp(weight.op).getSymNameAttr()] = &weight;
+      weightAt[{weight.section, llm::WeightOp(weight.op).getSymNameAttr()}] = &weight;
+    layouts = weightLayouts(contents);
   }
 
   std::string build(llvm::ArrayRef<PlacedWeight> weights, llvm::ArrayRef<PlacedSection> sections) {
@@ -43,9 +44,12 @@ public:
     auto templateOffset = fbb.CreateString(contents.chatTemplate);
     auto kvOffset = kvPlan();
     std::vector<Offset<fb::Variant>> variants;
-    // Section 0 holds the weights, section i + 1 the code of variant i.
-    for (auto [i, v] : llvm::enumerate(contents.variants))
-      variants.push_back(variant(v, i + 1));
+    // Weights come first, then the code of each variant, a cubin with its PTX.
+    uint32_t section = layouts.size();
+    for (const ArtifactVariant &v : contents.variants) {
+      variants.push_back(variant(v, section));
+      section += v.cuda ? 2 : 1;
+    }
     auto variantVector = fbb.CreateVector(variants);
     auto producer = fbb.CreateString(kProducer);
     fb::ArtifactBuilder builder(fbb);
@@ -69,13 +73,15 @@ private:
     std::vector<uint64_t> dims(shape.begin(), shape.end());
     return fb::CreateWeightDirect(fbb, op.getSymName().str().c_str(),
                                   op.getFinalEncoding().str().c_str(), &dims, placed.offset,
-                                  placed.size, placed.checksum);
+                                  placed.size, placed.checksum, placed.section);
   }
 
   Offset<fb::Model> model() {
     const ArtifactModel &m = contents.model;
     uint64_t parameters = 0;
-    for (const auto &[name, placed] : weightAt) {
+    for (const auto &[key, placed] : weightAt) {
+      if (key.first != 0)
+        continue; // the same weights in another layout
       uint64_t count = 1;
       for (int64_t dim : llm::WeightOp(placed->op).getFinalShape())
         count *= dim;
@@ -105,7 +111,8 @@ private:
   }
 
   /// Where a binding points, and how many weight bytes it brings.
-  fb::Binding binding(sched::ProgramOp program, sched::BindAttr bind, uint64_t &weightBytes) {
+  fb::Binding binding(sched::ProgramOp program, sched::BindAttr bind, unsigned layout,
+                      uint64_t &weightBytes) {
     switch (bind.getKind()) {
     case sched::BindKind::Buffer: {
       auto buffer = llvm::cast<sched::BufferOp>(
@@ -113,7 +120,7 @@ private:
       return {fb::BindingKind::Arena, uint64_t(*buffer.getOffset())};
     }
     case sched::BindKind::Weight: {
-      const PlacedWeight *placed = weightAt.lookup(bind.getSymbol().getAttr());
+      const PlacedWeight *placed = weightAt.lookup({layout, bind.getSymbol().getAttr()});
       weightBytes += placed->size;
       return {fb::BindingKind::Weight, placed->offset};
     }
@@ -155,7 +162,13 @@ private:
     return list;
   }
 
-  Offset<fb::Program> program(const ArtifactVariant &v, sched::ProgramOp op,
+  static fb::Launch launchOf(const ArtifactVariant &v, llvm::StringRef kernel, int64_t maxRows) {
+    ArtifactLaunch launch = v.cuda->launch(kernel, maxRows);
+    return {uint32_t(launch.grid[0]), uint32_t(launch.grid[1]), uint32_t(launch.grid[2]),
+            uint32_t(launch.block), uint32_t(launch.sharedBytes)};
+  }
+
+  Offset<fb::Program> program(const ArtifactVariant &v, sched::ProgramOp op, unsigned layout,
                               const llvm::StringMap<uint32_t> &kernelIndex) {
     std::vector<Offset<fb::Dispatch>> dispatches;
     uint64_t scratch = 0;
@@ -169,16 +182,20 @@ private:
       std::vector<fb::Binding> bindings;
       uint64_t weightBytes = 0;
       for (mlir::Attribute attr : dispatch.getBindings())
-        bindings.push_back(binding(op, llvm::cast<sched::BindAttr>(attr), weightBytes));
+        bindings.push_back(binding(op, llvm::cast<sched::BindAttr>(attr), layout, weightBytes));
       // An embedding reads one row of its table per token.
       if (llvm::isa<sched::EmbedKernelOp>(
               mlir::SymbolTable::lookupSymbolIn(module, dispatch.getKernelAttr().getAttr())))
         weightBytes /= contents.model.vocab;
       sched::TilesAttr t = dispatch.getTiles();
       fb::Tiles tiles(t.getBase(), t.getRowBlock(), t.getKvChunk(), t.getWindow(), t.getOutRows());
-      dispatches.push_back(fb::CreateDispatchDirect(
-          fbb, kernelIndex.lookup(dispatch.getKernel()), &bindings, &tiles, barrier,
-          dispatch.getLayer(), dispatch.getOpName().str().c_str(), weightBytes));
+      fb::Launch launch;
+      if (v.cuda)
+        launch = launchOf(v, dispatch.getKernel(), op.getMaxRows());
+      dispatches.push_back(fb::CreateDispatchDirect(fbb, kernelIndex.lookup(dispatch.getKernel()),
+                                                    &bindings, &tiles, barrier, dispatch.getLayer(),
+                                                    dispatch.getOpName().str().c_str(), weightBytes,
+                                                    v.cuda ? &launch : nullptr));
       scratch = std::max<uint64_t>(scratch, v.scratchBytes.lookup(dispatch.getKernel()));
       barrier = false;
     }
@@ -199,18 +216,40 @@ private:
       kernels.push_back(fbb.CreateString(kernel));
     }
     std::vector<Offset<fb::Program>> programs;
-    for (auto op : module.getOps<sched::ProgramOp>())
-      programs.push_back(program(v, op, kernelIndex));
+    auto layout = unsigned(llvm::find(layouts, v.layout) - layouts.begin());
+    int64_t mostRows = 1;
+    for (auto op : module.getOps<sched::ProgramOp>()) {
+      programs.push_back(program(v, op, layout, kernelIndex));
+      mostRows = std::max<int64_t>(mostRows, op.getMaxRows());
+    }
+    if (!v.cuda)
+      return fb::CreateVariantDirect(fbb, v.target.c_str(), v.triple.c_str(), &features, section,
+                                     &kernels, &programs, v.fast, fb::DeviceKind::Cpu, layout);
+    fb::Launch pick = launchOf(v, v.cuda->pickKernel, mostRows);
     return fb::CreateVariantDirect(fbb, v.target.c_str(), v.triple.c_str(), &features, section,
-                                   &kernels, &programs, v.fast);
+                                   &kernels, &programs, v.fast, fb::DeviceKind::Cuda, layout,
+                                   section + 1, v.cuda->computeCapability, v.cuda->counterBytes,
+                                   kernelIndex.lookup(v.cuda->pickKernel), &pick);
   }
 
   const ArtifactContents &contents;
   mlir::ModuleOp module;
   FlatBufferBuilder fbb{1 << 20};
-  llvm::DenseMap<mlir::StringAttr, const PlacedWeight *> weightAt;
+  /// By layout and name.
+  llvm::DenseMap<std::pair<unsigned, mlir::StringAttr>, const PlacedWeight *> weightAt;
+  std::vector<std::string> layouts;
 };
 } // namespace
+
+std::vector<std::string> llmc::weightLayouts(const ArtifactContents &contents) {
+  std::vector<std::string> layouts;
+  for (const ArtifactVariant &variant : contents.variants)
+    if (!llvm::is_contained(layouts, variant.layout))
+      layouts.push_back(variant.layout);
+  if (layouts.empty())
+    layouts.push_back("panel16");
+  return layouts;
+}
 
 std::string llmc::buildHeader(const ArtifactContents &contents,
                               llvm::ArrayRef<PlacedWeight> weights,

@@ -102,11 +102,13 @@ static bool isMapped(llvm::ArrayRef<SourceFile> files, llm::WeightOp weight) {
   return files[weight.getFile()].bytes->getBufferKind() == llvm::MemoryBuffer::MemoryBuffer_MMap;
 }
 
-/// Evaluates all recipes into the weights section at `out`, in parallel. A weight that is done
-/// leaves memory at once, so that compiling needs room for a few weights and not for the model.
+/// Evaluates all recipes into their sections of the file at `base`, in parallel. A weight that is
+/// done leaves memory at once, so that compiling needs room for a few weights and not for the
+/// model.
 static void evaluateWeights(llvm::ArrayRef<Recipe> recipes, llvm::ArrayRef<SourceFile> files,
-                            llvm::MutableArrayRef<PlacedWeight> placed, uint8_t *out,
-                            uint64_t total, const ProgressFn &progress) {
+                            llvm::MutableArrayRef<PlacedWeight> placed,
+                            llvm::ArrayRef<PlacedSection> sections, uint8_t *base, uint64_t total,
+                            const ProgressFn &progress) {
   struct Piece {
     unsigned weight;
     uint64_t index;
@@ -124,6 +126,7 @@ static void evaluateWeights(llvm::ArrayRef<Recipe> recipes, llvm::ArrayRef<Sourc
   llvm::parallelFor(0, pieces.size(), [&](size_t i) {
     unsigned w = pieces[i].weight;
     const Recipe &recipe = recipes[w];
+    uint8_t *out = base + sections[placed[w].section].offset;
     errors[i] = recipe.evaluate(pieces[i].index, out + placed[w].offset);
     if (progress)
       progress(done += recipe.bytes() / recipe.pieces(), total);
@@ -156,15 +159,21 @@ llvm::Error llmc::writeArtifact(llvm::StringRef path, const ArtifactContents &co
                                 llvm::StringMap<QuantizeError> *errors) {
   std::vector<Recipe> recipes;
   std::vector<PlacedWeight> weights;
-  uint64_t weightBytes = 0;
+  std::vector<std::string> layouts = weightLayouts(contents);
+  std::vector<uint64_t> weightBytes(layouts.size());
+  uint64_t totalBytes = 0;
   if (mlir::ModuleOp module = contents.module) {
-    for (auto op : module.getOps<llm::WeightOp>()) {
-      llvm::Expected<Recipe> recipe = Recipe::create(op, contents.files);
-      if (!recipe)
-        return recipe.takeError();
-      weights.push_back({op, weightBytes, recipe->bytes()});
-      weightBytes = llvm::alignTo(weightBytes + recipe->bytes(), kWeightAlignment);
-      recipes.push_back(std::move(*recipe));
+    for (auto [section, layout] : llvm::enumerate(layouts)) {
+      uint64_t &end = weightBytes[section];
+      for (auto op : module.getOps<llm::WeightOp>()) {
+        llvm::Expected<Recipe> recipe = Recipe::create(op, contents.files, layout);
+        if (!recipe)
+          return recipe.takeError();
+        weights.push_back({op, unsigned(section), end, recipe->bytes()});
+        end = llvm::alignTo(end + recipe->bytes(), kWeightAlignment);
+        recipes.push_back(std::move(*recipe));
+      }
+      totalBytes += end;
     }
   }
 
@@ -174,9 +183,20 @@ llvm::Error llmc::writeArtifact(llvm::StringRef path, const ArtifactContents &co
     sections.push_back({name, int(kind), end, size, 0});
     end = llvm::alignTo(end + size, kSectionAlignment);
   };
-  addSection("weights", fb::SectionKind::Weights, weightBytes);
-  for (const ArtifactVariant &variant : contents.variants)
-    addSection("code " + variant.target, fb::SectionKind::Code, variant.code.size());
+  for (auto [layout, bytes] : llvm::zip(layouts, weightBytes))
+    addSection(layouts.size() > 1 ? "weights " + layout : "weights", fb::SectionKind::Weights,
+               bytes);
+  // What a section holds besides weights.
+  std::vector<llvm::StringRef> texts;
+  for (const ArtifactVariant &variant : contents.variants) {
+    addSection((variant.cuda ? "cubin " : "code ") + variant.target,
+               variant.cuda ? fb::SectionKind::Cubin : fb::SectionKind::Code, variant.code.size());
+    texts.push_back(variant.code);
+    if (!variant.cuda)
+      continue;
+    addSection("ptx " + variant.target, fb::SectionKind::Ptx, variant.cuda->ptx.size());
+    texts.push_back(variant.cuda->ptx);
+  }
 
   // Checksums do not change the header's size, so its room is known before the weights are made.
   uint64_t headerOffset = end;
@@ -188,13 +208,12 @@ llvm::Error llmc::writeArtifact(llvm::StringRef path, const ArtifactContents &co
     return error;
   uint8_t *base = file.data();
 
-  evaluateWeights(recipes, contents.files, weights, base + sections[0].offset, weightBytes,
-                  progress);
+  evaluateWeights(recipes, contents.files, weights, sections, base, totalBytes, progress);
   for (unsigned i = 0; errors && i < recipes.size(); ++i)
     if (recipes[i].isLossy())
       (*errors)[weights[i].op.getSymName()] = weights[i].error;
-  for (auto [i, variant] : llvm::enumerate(contents.variants))
-    std::memcpy(base + sections[i + 1].offset, variant.code.data(), variant.code.size());
+  for (auto [i, text] : llvm::enumerate(texts))
+    std::memcpy(base + sections[layouts.size() + i].offset, text.data(), text.size());
   for (PlacedSection &section : sections)
     section.checksum = checksumAndRelease(base + section.offset, section.size);
 

@@ -19,20 +19,40 @@
 #include "compiler/weights/Quantize.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
+#include <array>
 #include <functional>
+#include <optional>
 
 namespace llmc {
+
+/// What a CUDA variant has besides; of a kernel's launches, the one of a program of `maxRows` rows.
+struct ArtifactLaunch {
+  std::array<int64_t, 3> grid = {1, 1, 1};
+  int64_t block = 1, sharedBytes = 0;
+};
+struct ArtifactCuda {
+  unsigned computeCapability;
+  std::string ptx;
+  int64_t counterBytes = 0;
+  std::function<ArtifactLaunch(llvm::StringRef kernel, int64_t maxRows)> launch;
+  /// Kernel that is launched behind a program.
+  std::string pickKernel;
+};
 
 /// Code of one target for the programs of the module.
 struct ArtifactVariant {
   std::string target, triple;
   std::vector<std::string> features;
+  /// An ELF shared object, or a cubin (may be empty).
   std::string code;
   /// Kernel names in the order of the code object's table.
   std::vector<std::string> kernels;
   llvm::StringMap<int64_t> scratchBytes;
   /// Whether prefill's bits may differ from decode's.
   bool fast = false;
+  /// Layout of the weights that it reads (llm.pack).
+  std::string layout = "panel16";
+  std::optional<ArtifactCuda> cuda;
 };
 
 /// Facts about the model that are not in the module.
@@ -54,9 +74,10 @@ struct ArtifactContents {
   std::vector<ArtifactVariant> variants;
 };
 
-/// Where a weight ends up in the weights section.
+/// Where a weight ends up in its section, which is the one of a layout.
 struct PlacedWeight {
   llm::WeightOp op;
+  unsigned section;
   uint64_t offset = 0, size = 0, checksum = 0;
   QuantizeError error = {};
 };
@@ -77,6 +98,10 @@ struct PlacedSection {
 };
 std::string buildHeader(const ArtifactContents &contents, llvm::ArrayRef<PlacedWeight> weights,
                         llvm::ArrayRef<PlacedSection> sections);
+
+/// The layouts of the variants, each once: their weights are the first sections. One, though
+/// unused, where there are no variants.
+std::vector<std::string> weightLayouts(const ArtifactContents &contents);
 
 } // namespace llmc
 

@@ -9,7 +9,11 @@
 #include "compiler/artifact/TokenizerTable.h"
 #include "compiler/artifact/Writer.h"
 #include "compiler/codegen/cpu/CodeObject.h"
+<<<<<<< HEAD
 #include "compiler/driver/Calibrate.h"
+=======
+#include "compiler/codegen/cuda/CodeObject.h"
+>>>>>>> d098401 (CUDA: layouts per device, variants in the artifact, --target sm80, sm89, sm90)
 #include "compiler/driver/Fidelity.h"
 #include "compiler/driver/Progress.h"
 #include "compiler/driver/Report.h"
@@ -125,14 +129,30 @@ private:
 
   llvm::Error resolveTargets() {
     for (const std::string &target : options.targets) {
+      if (const cuda::Target *gpu = cuda::lookupTarget(target)) {
+        if (!llvm::is_contained(gpus, gpu))
+          gpus.push_back(gpu);
+        continue;
+      }
       llvm::Expected<const UkernelIsa *> isa = cpu::resolveTarget(target);
-      if (!isa)
-        return isa.takeError();
+      if (!isa) {
+        std::string message = llvm::toString(isa.takeError());
+        for (const cuda::Target &gpu : cuda::targets())
+          if (target != "native")
+            message += (", " + gpu.name).str();
+        return makeError(message);
+      }
       if (!llvm::is_contained(isas, *isa))
         isas.push_back(*isa);
     }
     // The runtime takes the first variant that fits: best first.
     llvm::sort(isas, std::greater<>());
+    llvm::sort(gpus, std::greater<>());
+    pipeline.layouts.clear();
+    if (!isas.empty())
+      pipeline.layouts.push_back("panel16");
+    if (!gpus.empty())
+      pipeline.layouts.push_back("warp32");
     return llvm::Error::success();
   }
 
@@ -373,6 +393,9 @@ private:
   }
 
   llvm::Error generateCode() {
+    for (const cuda::Target *gpu : gpus)
+      if (llvm::Error error = generateCode(*gpu))
+        return error;
     for (const UkernelIsa *isa : isas) {
       if (options.compileTo == Phase::Codegen) {
         cpu::CodeObject object;
@@ -382,13 +405,9 @@ private:
       }
       begin(("codegen " + isa->name).str(), ("generating code for " + isa->name).str());
       DiagnosticCollector diagnostics(context);
-      // Several targets do not write over each other's kernels.
-      llvm::SmallString<128> folder(options.dumpDir);
-      if (!folder.empty() && isas.size() > 1) {
-        llvm::sys::path::append(folder, isa->name);
-        if (std::error_code ec = llvm::sys::fs::create_directories(folder))
-          return makeError("cannot create '" + folder + "': " + ec.message());
-      }
+      llvm::SmallString<128> folder;
+      if (llvm::Error error = kernelDumpFolder(isa->name, folder))
+        return error;
       llvm::Expected<cpu::CodeObject> object = cpu::buildCodeObject(
           *model.module, *isa, {.dumpDir = folder, .fast = isFast(), .quick = options.quick});
       if (!object)
@@ -402,13 +421,67 @@ private:
                               std::move(object->elf),
                               std::move(object->kernels),
                               std::move(object->scratchBytes),
-                              object->fast};
+                              object->fast,
+                              "panel16",
+                              std::nullopt};
       for (llvm::StringRef feature : isa->cpuFeatures)
         variant.features.push_back(feature.str());
       variants.push_back(std::move(variant));
     }
     bool fast = llvm::any_of(variants, [](const ArtifactVariant &v) { return v.fast; });
     info.numerics = fast ? "fast" : "strict";
+    return llvm::Error::success();
+  }
+
+  llvm::Error generateCode(const cuda::Target &gpu) {
+    if (options.compileTo == Phase::Codegen) {
+      cuda::CodeObject object;
+      llvm::Expected<mlir::OwningOpRef<ModuleOp>> kernels =
+          cuda::emitKernels(*model.module, gpu, object);
+      return kernels ? print(**kernels) : kernels.takeError();
+    }
+    begin(("codegen " + gpu.name).str(), ("generating code for " + gpu.name).str());
+    DiagnosticCollector diagnostics(context);
+    llvm::SmallString<128> folder;
+    if (llvm::Error error = kernelDumpFolder(gpu.name, folder))
+      return error;
+    llvm::Expected<cuda::CodeObject> object =
+        cuda::buildCodeObject(*model.module, gpu, {.dumpDir = folder});
+    if (!object)
+      return object.takeError();
+    if (object->cubin.empty())
+      note("there is no ptxas on this machine; " + gpu.name +
+           " gets its code as PTX, which the driver compiles when the model is loaded");
+    ArtifactVariant variant{gpu.name.str(),
+                            "nvptx64-nvidia-cuda",
+                            {},
+                            std::move(object->cubin),
+                            std::move(object->kernels),
+                            {},
+                            false,
+                            "warp32",
+                            ArtifactCuda{}};
+    variant.cuda->computeCapability = gpu.capability;
+    variant.cuda->ptx = std::move(object->ptx);
+    variant.cuda->counterBytes = object->counterBytes;
+    variant.cuda->pickKernel = cuda::kPickKernel.str();
+    variant.cuda->launch = [launches = std::move(object->launches)](llvm::StringRef kernel,
+                                                                    int64_t maxRows) {
+      cuda::Launch launch = cuda::launchFor(launches.find(kernel)->second, maxRows);
+      return ArtifactLaunch{launch.grid, launch.block, launch.sharedBytes};
+    };
+    variants.push_back(std::move(variant));
+    return llvm::Error::success();
+  }
+
+  /// Where a target's kernels are dumped: several targets do not write over each other's.
+  llvm::Error kernelDumpFolder(llvm::StringRef target, llvm::SmallVectorImpl<char> &folder) {
+    folder.assign(options.dumpDir.begin(), options.dumpDir.end());
+    if (folder.empty() || isas.size() + gpus.size() == 1)
+      return llvm::Error::success();
+    llvm::sys::path::append(folder, target);
+    if (std::error_code ec = llvm::sys::fs::create_directories(folder))
+      return makeError("cannot create '" + llvm::Twine(folder) + "': " + ec.message());
     return llvm::Error::success();
   }
 
@@ -579,6 +652,7 @@ private:
   PipelineOptions pipeline;
   ArtifactModel info;
   std::vector<const UkernelIsa *> isas;
+  std::vector<const cuda::Target *> gpus;
   std::vector<ArtifactVariant> variants;
 };
 } // namespace

@@ -7,6 +7,7 @@
 
 #include "compiler/driver/Phases.h"
 #include "compiler/codegen/cpu/CodeObject.h"
+#include "compiler/codegen/cuda/CodeObject.h"
 #include "compiler/ir/Sched.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassOptions.h"
@@ -96,7 +97,10 @@ void llmc::buildPhasePipeline(mlir::OpPassManager &pm, Phase phase,
     form.f32 = options.f32Activations;
     form.prefillRows = options.prefillRows;
     form.verifyRows = options.verifyRows;
-    pm.addPass(schedule::createPackWeightsPass());
+    schedule::PackWeightsPassOptions pack;
+    for (const std::string &layout : options.layouts)
+      pack.layouts.push_back(layout);
+    pm.addPass(schedule::createPackWeightsPass(pack));
     pm.addPass(schedule::createFormDispatchesPass(form));
     addProgramPasses(pm);
     return;
@@ -130,8 +134,9 @@ void llmc::registerLlmcPasses() {
     mlir::PassPipelineRegistration<PhaseOptions>(
         ("llmc-phase-" + phaseName(phase)).str(), ("the passes of phase " + phaseName(phase)).str(),
         [phase](mlir::OpPassManager &pm, const PhaseOptions &o) {
-          buildPhasePipeline(pm, phase,
-                             {o.f32, o.context, o.prefillRows, o.verifyRows, "none", {}, o.graph});
+          buildPhasePipeline(
+              pm, phase,
+              {o.f32, o.context, o.prefillRows, o.verifyRows, "none", {}, {"panel16"}, o.graph});
         });
 }
 
@@ -139,4 +144,5 @@ void llmc::registerLlmcDialects(mlir::DialectRegistry &registry) {
   registry.insert<llm::LlmDialect, sched::SchedDialect, mlir::func::FuncDialect>();
   tensors::registerTensorDialects(registry);
   cpu::registerCodegenDialects(registry);
+  cuda::registerCodegenDialects(registry);
 }

@@ -144,8 +144,12 @@ def Llm_QuantizeAttr : Llm_Attr<"Quantize", "quantize"> {
 
 def Llm_PackAttr : Llm_Attr<"Pack", "pack"> {
   let summary = "lay rows out for a target's kernels";
-  let parameters = (ins StringRefParameter<"layout, e.g. panel16">:$layout);
-  let assemblyFormat = "`<` $layout `>`";
+  let description = [{
+    One layout per kind of device that is compiled for: "panel16" for CPUs
+    (compiler/weights/PanelLayout.h), "warp32" for GPUs (WarpLayout.h).
+  }];
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$layouts);
+  let assemblyFormat = "`<` $layouts `>`";
 }
 
 #endif // LLMC_COMPILER_IR_LLMDIALECT_TD

@@ -12,15 +12,16 @@
 
 using namespace llmc;
 
-/// Panels or rows of one piece: large enough to amortize, small enough to balance.
-static constexpr uint64_t kPiecePanels = 16, kPieceRows = 256;
+/// Rows of one piece, whole panels and tiles: large enough to amortize, small enough to balance.
+static constexpr uint64_t kPieceRows = 256;
 
 static llvm::Error makeError(llm::WeightOp weight, const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(),
                                  "weight '" + weight.getSymName() + "' " + message);
 }
 
-llvm::Expected<Recipe> Recipe::create(llm::WeightOp weight, llvm::ArrayRef<SourceFile> files) {
+llvm::Expected<Recipe> Recipe::create(llm::WeightOp weight, llvm::ArrayRef<SourceFile> files,
+                                      llvm::StringRef layoutName) {
   Recipe r;
   r.sourceEncoding = lookupEncoding(weight.getEncoding());
   r.finalEncoding = lookupEncoding(weight.getFinalEncoding());
@@ -45,56 +46,67 @@ llvm::Expected<Recipe> Recipe::create(llm::WeightOp weight, llvm::ArrayRef<Sourc
   for (mlir::Attribute step : weight.getRecipe()) {
     if (failure)
       return makeError(weight, llvm::toString(std::move(failure)));
-    bool known =
-        llvm::TypeSwitch<mlir::Attribute, bool>(step)
-            .Case([&](llm::SliceRowsAttr slice) {
-              if (r.parts || r.transposedRows) {
-                r.firstRow += slice.getBegin();
-                r.rows = slice.getCount();
-              } else if (vector) {
-                r.source += r.sourceEncoding->rowBytes(slice.getBegin());
-                r.columns = slice.getCount();
-              } else {
-                r.source += slice.getBegin() * rowBytes;
-                r.rows = slice.getCount();
-              }
-              return true;
-            })
-            .Case([&](llm::TransposeAttr) {
-              r.transposedRows = r.columns;
-              std::swap(r.rows, r.columns);
-              return true;
-            })
-            .Case([&](llm::CastAttr) { return true; })
-            .Case([&](llm::ScaleAttr s) {
-              r.scale *= s.getFactor().getValueAsDouble();
-              return true;
-            })
-            .Case([&](llm::QuantizeAttr step) {
-              failure = r.readQuantize(step, files);
-              return true;
-            })
-            .Case([&](llm::PackAttr pack) { return r.packed = pack.getLayout() == "panel16"; })
-            .Default([](mlir::Attribute) { return false; });
+    bool known = llvm::TypeSwitch<mlir::Attribute, bool>(step)
+                     .Case([&](llm::SliceRowsAttr slice) {
+                       if (r.parts || r.transposedRows) {
+                         r.firstRow += slice.getBegin();
+                         r.rows = slice.getCount();
+                       } else if (vector) {
+                         r.source += r.sourceEncoding->rowBytes(slice.getBegin());
+                         r.columns = slice.getCount();
+                       } else {
+                         r.source += slice.getBegin() * rowBytes;
+                         r.rows = slice.getCount();
+                       }
+                       return true;
+                     })
+                     .Case([&](llm::TransposeAttr) {
+                       r.transposedRows = r.columns;
+                       std::swap(r.rows, r.columns);
+                       return true;
+                     })
+                     .Case([&](llm::CastAttr) { return true; })
+                     .Case([&](llm::ScaleAttr s) {
+                       r.scale *= s.getFactor().getValueAsDouble();
+                       return true;
+                     })
+                     .Case([&](llm::QuantizeAttr step) {
+                       failure = r.readQuantize(step, files);
+                       return true;
+                     })
+                     .Case([&](llm::PackAttr pack) {
+                       for (mlir::StringAttr name : pack.getLayouts()) {
+                         if (!layoutName.empty() && name != layoutName)
+                           continue;
+                         r.layout = name == "panel16"  ? Layout::Panels
+                                    : name == "warp32" ? Layout::Tiles
+                                                       : Layout::Rows;
+                         break;
+                       }
+                       return r.layout != Layout::Rows;
+                     })
+                     .Default([](mlir::Attribute) { return false; });
     if (!known)
       return makeError(weight, "has a recipe step that cannot be evaluated");
   }
   if (failure)
     return makeError(weight, llvm::toString(std::move(failure)));
   // Packing reads source blocks; it follows a conversion only through a float row.
-  if (r.packed) {
-    r.layout = packedLayout(*r.finalEncoding, r.rows, r.columns);
-    r.finalBytes = r.layout.totalBytes;
+  if (r.layout == Layout::Panels) {
+    PackedLayout panels = packedLayout(*r.finalEncoding, r.rows, r.columns);
+    r.unitBytes = panels.panelBytes;
+    r.finalBytes = panels.totalBytes;
+  } else if (r.layout == Layout::Tiles) {
+    WarpLayout tiles = warpLayout(*r.finalEncoding, r.rows, r.columns);
+    r.unitBytes = tiles.tileBytes;
+    r.finalBytes = tiles.totalBytes;
   } else {
     r.finalBytes = r.rows * r.finalEncoding->rowBytes(r.columns);
   }
   return r;
 }
 
-uint64_t Recipe::pieces() const {
-  return packed ? llvm::divideCeil(layout.panels, kPiecePanels)
-                : llvm::divideCeil(rows, kPieceRows);
-}
+uint64_t Recipe::pieces() const { return llvm::divideCeil(rows, kPieceRows); }
 
 llvm::Error Recipe::findSource(llm::WeightOp weight, llvm::ArrayRef<SourceFile> files) {
   auto fail = [](const llvm::Twine &message) {
@@ -198,8 +210,7 @@ static void storeFloats(const Encoding &encoding, const float *in, uint64_t n, u
 QuantizeError Recipe::evaluate(uint64_t piece, uint8_t *out) const {
   QuantizeError error;
   bool identity = sourceEncoding == finalEncoding && scale == 1.0f;
-  uint64_t unit = packed ? kPiecePanels * ukPanelRows : kPieceRows;
-  uint64_t begin = piece * unit, end = std::min(rows, begin + unit);
+  uint64_t begin = piece * kPieceRows, end = std::min(rows, begin + kPieceRows);
   uint64_t sourceRow = sourceEncoding->rowBytes(columns),
            finalRow = finalEncoding->rowBytes(columns);
 
@@ -218,12 +229,18 @@ QuantizeError Recipe::evaluate(uint64_t piece, uint8_t *out) const {
     }
     blocks = converted.data();
   }
-  if (!packed) {
+  switch (layout) {
+  case Layout::Rows:
     std::memcpy(out + begin * finalRow, blocks, (end - begin) * finalRow);
-    return error;
+    break;
+  case Layout::Panels:
+    packPanels(*finalEncoding, blocks, end - begin, columns, 0,
+               llvm::divideCeil(end - begin, ukPanelRows), out + begin / ukPanelRows * unitBytes);
+    break;
+  case Layout::Tiles:
+    packWarpTiles(*finalEncoding, blocks, end - begin, columns, 0,
+                  llvm::divideCeil(end - begin, kWarpRows), out + begin / kWarpRows * unitBytes);
+    break;
   }
-  uint64_t panel = begin / ukPanelRows, panels = llvm::divideCeil(end - begin, ukPanelRows);
-  packPanels(*finalEncoding, blocks, end - begin, columns, 0, panels,
-             out + panel * layout.panelBytes);
   return error;
 }

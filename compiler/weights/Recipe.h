@@ -19,6 +19,7 @@
 #include "compiler/weights/Format.h"
 #include "compiler/weights/Parts.h"
 #include "compiler/weights/Quantize.h"
+#include "compiler/weights/WarpLayout.h"
 #include "llvm/Support/Error.h"
 #include <optional>
 
@@ -26,8 +27,10 @@ namespace llmc {
 
 class Recipe {
 public:
-  /// Checks the recipe and that the source bytes are in the file.
-  static llvm::Expected<Recipe> create(llm::WeightOp weight, llvm::ArrayRef<SourceFile> files);
+  /// Checks the recipe and that the source bytes are in the file. `layout`: which one of its pack
+  /// step; empty: the first.
+  static llvm::Expected<Recipe> create(llm::WeightOp weight, llvm::ArrayRef<SourceFile> files,
+                                       llvm::StringRef layout = "");
 
   uint64_t bytes() const { return finalBytes; }
   /// The bytes of the source in its mapped file that the recipe reads; none where the source is not
@@ -66,9 +69,9 @@ private:
   uint64_t rows = 0, columns = 0;
   float scale = 1;
   const float *importance = nullptr; // of columns, or null
-  bool packed = false;
+  enum class Layout { Rows, Panels, Tiles } layout = Layout::Rows;
+  uint64_t unitBytes = 0; // of a panel or tile
   uint64_t finalBytes = 0;
-  PackedLayout layout = {};
 };
 
 } // namespace llmc

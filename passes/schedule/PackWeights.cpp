@@ -1,4 +1,4 @@
-//===- PackWeights.cpp - weights in the layout of CPU kernels -------------===//
+//===- PackWeights.cpp - weights in the layouts of the kernels -------------===//
 //
 // Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -19,6 +19,8 @@ using namespace llmc::llm;
 
 namespace {
 struct PackWeights : schedule::impl::PackWeightsPassBase<PackWeights> {
+  using PackWeightsPassBase::PackWeightsPassBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     llvm::DenseSet<StringAttr> matrices, vectors;
@@ -56,6 +58,11 @@ struct PackWeights : schedule::impl::PackWeightsPassBase<PackWeights> {
       }
     });
 
+    SmallVector<StringAttr> packed;
+    for (const std::string &layout : layouts)
+      packed.push_back(StringAttr::get(&getContext(), layout));
+    if (packed.empty())
+      packed.push_back(StringAttr::get(&getContext(), "panel16"));
     for (auto weight : llvm::make_early_inc_range(module.getOps<WeightOp>())) {
       StringAttr name = weight.getSymNameAttr();
       bool matrix = matrices.contains(name), vector = vectors.contains(name);
@@ -67,7 +74,7 @@ struct PackWeights : schedule::impl::PackWeightsPassBase<PackWeights> {
       if (!matrix && !vector)
         weight.erase();
       else if (matrix)
-        weight.appendStep(PackAttr::get(&getContext(), "panel16"));
+        weight.appendStep(PackAttr::get(&getContext(), packed));
       else if (weight.getFinalEncoding() != "f32")
         weight.appendStep(CastAttr::get(&getContext(), "f32"));
     }

@@ -28,12 +28,15 @@ def FormDispatchesPass : Pass<"llmc-form-dispatches", "::mlir::ModuleOp"> {
 }
 
 def PackWeightsPass : Pass<"llmc-pack-weights", "::mlir::ModuleOp"> {
-  let summary = "append the steps that lay weights out for CPU kernels";
+  let summary = "append the steps that lay weights out for kernels";
   let description = [{
-    Matrices of linear, qkv and embed get `pack<panel16>`. Vectors (norms,
-    biases) become f32. A weight that is used as both is refused.
+    Matrices of linear, qkv and embed get a pack step with the layouts of all
+    devices that are compiled for. Vectors (norms, biases) become f32. A weight
+    that is used as both is refused.
   }];
   let dependentDialects = ["::llmc::llm::LlmDialect"];
+  let options = [
+    ListOption<"layouts", "layouts", "std::string", "layouts of matrices (panel16)">];
 }
 
 def PlaceBarriersPass : Pass<"llmc-place-barriers", "::llmc::sched::ProgramOp"> {

@@ -55,6 +55,15 @@ const Target *cuda::lookupTarget(llvm::StringRef name) {
   return nullptr;
 }
 
+Launch cuda::launchFor(const LaunchSpec &spec, int64_t maxRows) {
+  Launch launch{spec.grid, spec.block,
+                spec.sharedBytes + spec.sharedBytesPerRow * std::min(maxRows, spec.sharedRows)};
+  for (auto [blocks, rows] : llvm::zip(launch.grid, spec.rowsPerBlock))
+    if (rows)
+      blocks *= llvm::divideCeil(maxRows, rows);
+  return launch;
+}
+
 void cuda::registerCodegenDialects(mlir::DialectRegistry &registry) {
   registry.insert<mlir::arith::ArithDialect, mlir::cf::ControlFlowDialect, mlir::gpu::GPUDialect,
                   mlir::LLVM::LLVMDialect, mlir::NVVM::NVVMDialect, mlir::scf::SCFDialect>();

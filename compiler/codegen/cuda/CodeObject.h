@@ -40,6 +40,14 @@ struct CodeOptions {
   llvm::StringRef dumpDir = "";
 };
 
+/// A launch as the artifact has it.
+struct Launch {
+  std::array<int64_t, 3> grid;
+  int64_t block, sharedBytes;
+};
+/// That of a kernel in a program of `maxRows` rows.
+Launch launchFor(const LaunchSpec &spec, int64_t maxRows);
+
 inline constexpr llvm::StringLiteral kPickKernel = "pick";
 
 /// The MLIR of all kernels of `scheduled`, before lowering: for dumps and tests. Fails, with a
