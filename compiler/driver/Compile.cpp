@@ -9,11 +9,8 @@
 #include "compiler/artifact/TokenizerTable.h"
 #include "compiler/artifact/Writer.h"
 #include "compiler/codegen/cpu/CodeObject.h"
-<<<<<<< HEAD
-#include "compiler/driver/Calibrate.h"
-=======
 #include "compiler/codegen/cuda/CodeObject.h"
->>>>>>> d098401 (CUDA: layouts per device, variants in the artifact, --target sm80, sm89, sm90)
+#include "compiler/driver/Calibrate.h"
 #include "compiler/driver/Fidelity.h"
 #include "compiler/driver/Progress.h"
 #include "compiler/driver/Report.h"

@@ -37,12 +37,9 @@ struct PipelineOptions {
   /// Of the pass llmc-quantize-weights.
   std::string quantScheme = "none";
   std::vector<std::string> quantOverrides;
-<<<<<<< HEAD
   bool quantizes() const { return quantScheme != "none" || !quantOverrides.empty(); }
-=======
   /// Layouts of packed weights (llm.pack), one per kind of device.
   std::vector<std::string> layouts = {"panel16"};
->>>>>>> d098401 (CUDA: layouts per device, variants in the artifact, --target sm80, sm89, sm90)
   /// The module is @graph on tensors, not @forward in the llm dialect.
   bool graph = false;
 };

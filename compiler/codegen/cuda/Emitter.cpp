@@ -326,7 +326,13 @@ Val Emitter::shared(int64_t bytes) {
   sharedSize += llvm::alignTo(bytes, 16);
   return at(sharedBase, offset);
 }
-void Emitter::prefetch(Val address) { callVoid("llvm.nvvm.prefetch.global.L2", {address}); }
+void Emitter::prefetch(Val address) {
+  // LLVM's intrinsic asks for a later PTX than the instruction does.
+  LLVM::InlineAsmOp::create(builder, TypeRange(), ValueRange{address.value},
+                            "prefetch.global.L2 [$0];", "l", /*has_side_effects=*/true,
+                            /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                            LLVM::AsmDialectAttr(), ArrayAttr());
+}
 void Emitter::copyAsync(Val to, Val from) {
   NVVM::CpAsyncOp::create(builder, to.value, from.value, 16, NVVM::LoadCacheModifierKind::CG,
                           Value());
