@@ -1,5 +1,8 @@
 // Matrices are packed, vectors become f32, what nothing uses is dropped.
 // RUN: llmc-opt %s --llmc-pack-weights | FileCheck %s
+// RUN: llmc-opt %s --llmc-pack-weights='layouts=panel16,warp32' | FileCheck %s --check-prefix=BOTH
+
+// BOTH: llm.weight @table {{.*}} recipe [#llm.pack<"panel16", "warp32">]
 
 // CHECK: llm.weight @table [32, 16] "q8_0" from 0 at 0 recipe [#llm.pack<"panel16">]
 llm.weight @table [32, 16] "q8_0" from 0 at 0
