@@ -8,6 +8,7 @@
 #include "frontends/onnx/ImportOnnx.h"
 #include "frontends/common/ImportError.h"
 #include "frontends/onnx/ModelReader.h"
+#include "frontends/onnx/raise/Branches.h"
 #include "frontends/onnx/raise/Raiser.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
@@ -73,6 +74,7 @@ static Expected<ImportedModel> import(std::unique_ptr<Model> model, mlir::MLIRCo
   ImportedModel result;
   std::string path = model->path().str();
   Configuration configuration = path.empty() ? Configuration() : readConfiguration(path);
+  takeCacheBranches(*model);
   Expected<RaisedModel> raised = Raiser(*model, context).run();
   if (!raised)
     return raised.takeError();

@@ -3,6 +3,8 @@
     from_gguf(fixtures.random_model(), "primitive")     the bytes of an .onnx file
 
 Styles (all of them Llama-shaped):
+    fused       as primitive, without rotary embeddings: one past for the keys and values of a layer,
+                for one head of them (multi-query)
     primitive   element-wise norms, rotary embedding computed from positions, keys and values
                 repeated with Expand, a mask from comparisons, softmax: as torch.onnx.export writes
     tables      tables of cosines and sines, interleaved pairs, an additive mask cut out of a stored
@@ -231,7 +233,8 @@ class Exporter:
         """What is visible: [1, 1, S, P + S], as a condition or to be added."""
         b = self.b
         s = b.size("input_ids", 1)
-        p = b.size(self.past_name(0, 0), 2) if self.past else b.int(0)
+        name, axis = ("past.0.key_value", 1) if self.style == "fused" else (self.past_name(0, 0), 2)
+        p = b.size(name, axis) if self.past else b.int(0)
         total = b.op("Add", p, s)
         if self.style == "tables":
             n = self.context
@@ -291,6 +294,8 @@ class Exporter:
                 local_window_size=self.window or -1, softcap=float(self.softcap)))
             return self.linear(out, blk + "attn_output.weight")
         s = b.size(x, 1)
+        if self.style == "fused":
+            return self.fused_attention(x, s, layer, mask)
         parts = []
         for name, heads in (("attn_q", self.heads), ("attn_k", self.kv_heads),
                             ("attn_v", self.kv_heads)):
@@ -330,6 +335,24 @@ class Exporter:
         y = b.op("Reshape", y, b.list(1, s, -1))
         return self.linear(y, blk + "attn_output.weight")
 
+    def fused_attention(self, x, s, layer, mask):
+        """One past holds keys and values side by side: [1, P, 2 dim]."""
+        b, blk = self.b, "blk.%d." % layer
+        q = self.linear(x, blk + "attn_q.weight")
+        q = b.op("Transpose", b.op("Reshape", q, b.list(1, s, self.heads, self.dim)),
+                 perm=[0, 2, 1, 3])
+        kv = self.linear(x, blk + "attn_k.weight", blk + "attn_v.weight")
+        name = self.present(layer, 0)
+        b.nodes.append(node("Concat", ["past.%d.key_value" % layer, kv], [name], axis=1))
+        k, v = b.op("Split", name, b.ints(self.dim, self.dim), outputs=2, axis=2)
+        k, v = (b.op("Unsqueeze", t, b.ints(1)) for t in (k, v))
+        scores = b.op("MatMul", q, b.op("Transpose", k, perm=[0, 1, 3, 2]))
+        scores = b.op("Where", mask, b.op("Mul", scores, b.number(self.dim ** -0.5)),
+                      b.number(-math.inf))
+        y = b.op("MatMul", b.op("Softmax", scores, axis=-1), v)
+        y = b.op("Reshape", b.op("Transpose", y, perm=[0, 2, 1, 3]), b.list(1, s, -1))
+        return self.linear(y, blk + "attn_output.weight")
+
     def mlp(self, x, layer):
         b, blk = self.b, "blk.%d." % layer
         gate = self.linear(x, blk + "ffn_gate.weight")
@@ -341,13 +364,21 @@ class Exporter:
         return self.linear(b.op("Mul", gate, up), blk + "ffn_down.weight")
 
     def run(self):
+        opset = {"opset23": 23, "contrib": 20}.get(self.style, 18)
+        return model(graph(*self.parts(), name=""), opsets={"": opset, "com.microsoft": 1})
+
+    def parts(self):
+        """Nodes, inputs, outputs, initializers."""
         b, (batch, seq, past) = self.b, self.symbols
         total = "%s + %s" % (past, seq) if self.past else seq
         self.inputs.append(value("input_ids", INT64, [batch, seq]))
         self.inputs.append(value("attention_mask", INT64, [batch, total]))
         if self.style != "contrib":
             self.inputs.append(value("position_ids", INT64, [batch, seq]))
-        if self.past:
+        if self.past and self.style == "fused":
+            self.inputs += [value("past.%d.key_value" % i, b.dtype, [batch, past, 2 * self.dim])
+                            for i in range(self.layers)]
+        elif self.past:
             for i in range(self.layers):
                 for part in (0, 1):
                     self.inputs.append(value(self.past_name(i, part), b.dtype,
@@ -388,16 +419,34 @@ class Exporter:
             logits = b.op("MatMul", x, b.op("Transpose", table, perm=[1, 0]))
         self.outputs.append(value(logits, b.dtype))
         if self.past:
+            parts = (0,) if self.style == "fused" else (0, 1)
             for i in range(self.layers):
-                self.outputs += [value(self.present(i, part), b.dtype) for part in (0, 1)
+                self.outputs += [value(self.present(i, part), b.dtype) for part in parts
                                  if (i, part) != self.lost]
         if self.shuffle is not None:
             order = random.Random(self.shuffle)
             order.shuffle(self.inputs)
             order.shuffle(self.outputs)
-        opset = {"opset23": 23, "contrib": 20}.get(self.style, 18)
-        return model(graph(b.nodes, self.inputs, self.outputs, b.initializers, name=""),
-                     opsets={"": opset, "com.microsoft": 1})
+        return b.nodes, self.inputs, self.outputs, b.initializers
+
+
+def merged(gguf, style, swapped=False):
+    """A decoder with a past and one without behind an If, as optimum merges them; `swapped`: the one
+    with the past is the else branch."""
+    cached, prompt = Exporter(gguf, style), Exporter(gguf, style, past=False)
+    nodes, inputs, outputs, initializers = cached.parts()
+    branches = [graph(nodes, (), outputs), None]
+    other_nodes, _, logits, other_initializers = prompt.parts()
+    other_nodes.append(node("Identity", ["empty"], ["nothing"]))
+    presents = [value("nothing", FLOAT)] * (len(outputs) - 1)
+    branches[1] = graph(other_nodes, (), [*logits, *presents], other_initializers)
+    names = ["logits"] + ["out.%d" % i for i in range(1, len(outputs))]
+    choice = node("If", ["use_cache_branch"], names, then_branch=branches[swapped],
+                  else_branch=branches[not swapped])
+    empty = tensor("empty", FLOAT, [1, cached.kv_heads, 0, cached.dim], [])
+    return model(graph([choice], [value("use_cache_branch", BOOL, [1]), *inputs],
+                       [value(n, FLOAT) for n in names], [*initializers, empty], name=""),
+                 opsets={"": 18})
 
 
 def from_gguf(gguf, style, **options):

@@ -16,7 +16,7 @@ import harness
 import onnxwriter as w
 from harness import (LLMC, LLMC_RUN, TestCase, compiled, compiled_fixture, generate, model,
                      prompt_logits, reference, run, succeed)
-from onnxmodels import from_gguf, quantized
+from onnxmodels import from_gguf, merged, quantized
 
 GRAPHS = ("optimum-fp32", "dynamo-fp32", "genai-int4")
 STYLES = ("primitive", "tables", "opset23", "contrib")
@@ -92,6 +92,25 @@ class RealGraphs(TestCase):
                 self.assertEqual(len(tables), len(ropes))
                 for a, b in zip(tables[0], ropes[0]):
                     self.assertAlmostEqual(a, b, delta=1e-6 * b)
+
+    def test_same_programs_as_the_gguf_file(self):
+        """Kernels, dispatches, barriers and buffers are those of a GGUF file of the same format, so the
+        speed is, too."""
+        def programs(source, *arguments):
+            text = succeed(LLMC, "compile", source, "--context", "512", "--compile-to=schedule",
+                           *arguments).text
+            lines = [line for line in text.splitlines() if "sched." in line]
+            text = re.sub(r"inv_freq = array<f32: [^>]*>", "", "\n".join(lines))
+            for own, ggml in (("int4_g32_min", "q4_1"), ("int8_g32", "q8_0")):  # the same grids
+                text = text.replace('"%s"' % own, '"%s"' % ggml)
+            return re.sub("interleaved|half_split", "", text)
+
+        expected = programs(model("smollm2-135m"))
+        self.assertGreater(expected.count("sched.dispatch"), 3 * 30 * 5)
+        for name in ("optimum-fp32", "dynamo-fp32"):
+            with self.subTest(graph=name):
+                got = programs(materialized(name), "--quant", "int4")
+                self.assertEqual(got.splitlines(), expected.splitlines())
 
     def test_import_is_fast_and_small(self):
         result = harness.measured(LLMC, "compile", materialized("optimum-fp32"),
@@ -200,6 +219,27 @@ class Forms(TestCase):
                 succeed(LLMC, "compile", source, "-o", artifact)
                 result = generate(artifact, [5], 32, "--ignore-end")
                 self.assertEqual(result["tokens"], [(6 + i) % 64 for i in range(32)])
+
+    def test_one_past_for_keys_and_values(self):
+        """b10: keys and values side by side in one cache; a chain needs no positions."""
+        chain = fixtures.chain_model([(t + 1) % 64 for t in range(64)])
+        artifact = self.folder / "model.llmc"
+        succeed(LLMC, "compile", write(self.folder, from_gguf(chain, "fused")), "-o", artifact)
+        result = generate(artifact, [5], 32, "--ignore-end")
+        self.assertEqual(result["tokens"], [(6 + i) % 64 for i in range(32)])
+        # Grouped queries over one head; what is attended to shows in the means.
+        unif = fixtures.uniform_model()
+        succeed(LLMC, "compile", write(self.folder, from_gguf(unif, "fused")), "-o", artifact,
+                "--activations", "f32")
+        for position, row in enumerate(prompt_logits(artifact, list(range(8)))):
+            self.assertAlmostEqual(row[0] / row[1], position / 2, delta=1e-3)
+
+    def test_merged_decoders(self):
+        """The branch that continues a cache is the model."""
+        expected = self.expected()
+        for swapped in (False, True):
+            with self.subTest(swapped=swapped):
+                self.assertNear(self.logits(merged(self.rand, "primitive", swapped)), expected)
 
     def test_unpaired_pasts_are_listed(self):
         """b10: a past that no output continues is named."""

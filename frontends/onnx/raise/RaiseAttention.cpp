@@ -109,6 +109,59 @@ bool Raiser::visitAppend(Node &node) {
   return true;
 }
 
+/// Keys and values that were kept side by side are taken apart: each part becomes a cache of its
+/// own.
+bool Raiser::visitCacheParts(Node &node) {
+  const Value *x = node.input(0);
+  const Meaning m = meanings[x];
+  const Cache whole = caches[size_t(m.cache)];
+  auto refuse = [&] { return fail(node, "takes a KV cache apart in an unknown way"); };
+  if (!m.layout || !x->shape || !whole.rows || m.factor != 1)
+    return refuse();
+  auto constants = [&](size_t input) -> std::optional<std::vector<int64_t>> {
+    const Value *value = node.input(input);
+    return value && value->constant ? std::optional(value->constant->integers()) : std::nullopt;
+  };
+  std::optional<int64_t> axis, begin = 0;
+  if (node.op == "Split") {
+    axis = node.integer("axis", 0);
+  } else {
+    auto starts = constants(1), axes = constants(3);
+    if (!starts || !axes || starts->size() != 1 || axes->size() != 1 ||
+        (node.input(4) && constants(4) != std::vector<int64_t>{1}))
+      return refuse();
+    axis = (*axes)[0];
+    begin = (*starts)[0];
+  }
+  *axis += *axis < 0 ? x->rank() : 0;
+  Layout layout = m.layout->normalized();
+  if (*axis < 0 || size_t(*axis) >= layout.axes.size() || layout.axes[size_t(*axis)].size() != 1)
+    return refuse();
+  const Factor factor = layout.axes[size_t(*axis)][0];
+  if (factor.kind != FactorKind::Feature || factor.size * factor.stride != whole.rows->features ||
+      whole.rows->kind != Source::Kind::Linear)
+    return refuse();
+  if (*begin < 0)
+    *begin += factor.size;
+  for (const Value *out : node.outputs) {
+    std::optional<int64_t> size =
+        out->shape ? (*out->shape)[size_t(*axis)].constant() : std::nullopt;
+    if (!size || *begin < 0 || *size <= 0 || *begin + *size > factor.size)
+      return refuse();
+    Meaning part = m;
+    part.layout = layout;
+    part.layout->axes[size_t(*axis)][0].size = *size;
+    part.layout = part.layout->normalized();
+    Source *rows = sliceOf(whole.rows, *begin * factor.stride, *size * factor.stride, out,
+                           rowMajorLayout(x->shape->size(), *size * factor.stride));
+    caches.push_back({whole.past, rows, 0, 0});
+    part.cache = int(caches.size()) - 1;
+    meanings[out] = std::move(part);
+    *begin += *size;
+  }
+  return true;
+}
+
 /// The cache that a value is; rows of a graph without a past are one, too.
 int Raiser::cacheOf(const Value *value) {
   Meaning m = meanings[value];

@@ -285,6 +285,8 @@ bool Raiser::visitSlice(Node &node) {
     return false;
   const Value *x = node.input(0);
   const Meaning m = meanings[x];
+  if (m.kind == MeaningKind::Cache && node.op != "Gather")
+    return visitCacheParts(node);
   if (!x || !isData(x) || m.kind != MeaningKind::Rows || !m.layout || !x->shape)
     return visitGeneric(node);
   auto axisAt = [&](int64_t given) { return given < 0 ? given + x->rank() : given; };

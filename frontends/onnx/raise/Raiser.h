@@ -176,6 +176,7 @@ private:
 
   // RaiseAttention.cpp
   bool visitAppend(Node &node);
+  bool visitCacheParts(Node &node);
   bool visitScores(Node &node);
   bool visitScoreArithmetic(Node &node);
   bool visitFusedAttention(Node &node);
