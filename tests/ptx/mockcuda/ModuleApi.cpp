@@ -34,13 +34,12 @@ static uint64_t fnv(const uint8_t *data, uint64_t size) {
 
 /// The PTX that a cubin was made of: the file HASH.ptx in the folder of the settings, where HASH is
 /// FNV-1a of the image in 16 hexadecimal digits.
-static std::string ptxOfCubin(const Driver &driver, const uint8_t *image, std::string &name) {
-  char hash[24];
-  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)fnv(image, elfSize(image)));
-  name = hash;
+static std::string ptxOfCubin(const Driver &driver, const uint8_t *image) {
   if (driver.settings.cubins.empty())
     return {};
-  std::ifstream in(driver.settings.cubins + "/" + name + ".ptx");
+  char hash[24];
+  snprintf(hash, sizeof hash, "%016llx", (unsigned long long)fnv(image, elfSize(image)));
+  std::ifstream in(driver.settings.cubins + "/" + hash + ".ptx");
   std::stringstream text;
   text << in.rdbuf();
   return text.str();
@@ -55,11 +54,9 @@ LLMC_CUDA CUresult cuModuleLoadData(CUmodule *out, const void *image) {
               "\x7f"
               "ELF",
               4)) {
-    std::string name;
-    text = ptxOfCubin(driver, static_cast<const uint8_t *>(image), name);
-    if (text.empty())
-      return driver.complain(CUDA_ERROR_NO_BINARY_FOR_GPU,
-                             "a cubin, whose PTX (" + name + ".ptx) is not at hand");
+    text = ptxOfCubin(driver, static_cast<const uint8_t *>(image));
+    if (text.empty()) // as if it were for another device: no mistake
+      return CUDA_ERROR_NO_BINARY_FOR_GPU;
   } else {
     text = static_cast<const char *>(image);
   }

@@ -1,0 +1,168 @@
+"""Models on a CUDA device, which is the emulator of tests/ptx behind the runtime's own driver calls."""
+
+import json
+import unittest
+
+import fixtures
+from harness import (BIN, LLMC, LLMC_RUN, TestCase, compiled_fixture, generate, ids, read_npy, run,
+                     succeed)
+
+TARGET = ("--target", "sm90,native", "--context", "64")
+PROMPT = [5, 60, 7, 33, 12]
+
+
+def mock(settings="check=full,count=0", **others):
+    """The environment of a process that finds the emulator where the driver would be."""
+    text = ",".join([settings, *("%s=%s" % item for item in others.items())])
+    return {"LD_LIBRARY_PATH": str(BIN.parent / "mockcuda"), "LLMC_MOCK_CUDA": text}
+
+
+def small(layers=3):
+    return fixtures.random_model(layers=layers, encoding="q8_0", context=64)
+
+
+@unittest.skipUnless((BIN.parent / "mockcuda/libcuda.so.1").exists(), "no emulator was built")
+class Device(TestCase):
+    def setUp(self):
+        super().setUp()
+        self.artifact = compiled_fixture(small(), *TARGET)
+
+    def report(self, *command, **settings):
+        """What the driver counted while a command ran."""
+        path = self.folder / "report.json"
+        succeed(*command, env=mock(report=path, **settings))
+        return json.loads(path.read_text())
+
+    def test_auto(self):
+        config = succeed(LLMC_RUN, self.artifact, "--print-config", "--json", env=mock()).json
+        self.assertEqual(config["variant"], "sm90")
+        self.assertIn("PTX emulator", config["device"])
+        config = succeed(LLMC_RUN, self.artifact, "--print-config", "--json", "--device", "cpu",
+                         env=mock()).json
+        self.assertEqual(config["device"], "cpu")
+
+    def test_auto_without_a_device(self):
+        """The CPU does it, and one line says why."""
+        expected = generate(self.artifact, PROMPT, 4, "--device", "cpu")["tokens"]
+        result = succeed(LLMC_RUN, self.artifact, "--tokens", ids(PROMPT), "-n", 4, "--json",
+                         env=mock(devices=0))
+        self.assertEqual(result.json["tokens"], expected)
+        self.assertRegex(result.error, r"\Allmc-run: using the CPU: CUDA_ERROR_NO_DEVICE .*\Z")
+
+    def test_refusals(self):
+        prompt = ("--tokens", "1,2", "-n", 1)
+        only_cpu = compiled_fixture(small(), "--context", "64")
+        for texts, artifact, arguments, settings in (
+                (["--target sm90"], only_cpu, ["--device", "cuda"], {}),
+                (["--target sm90"], only_cpu, ["--gpu-layers", 1], {}),
+                (["NO_DEVICE"], self.artifact, ["--device", "cuda"], {"devices": 0}),
+                (["NO_DEVICE"], self.artifact, ["--gpu-layers", 1], {"devices": 0}),
+                (["no CUDA device 1"], self.artifact, ["--device", "cuda:1"], {}),
+                (["9.0 or later", "8.6"], self.artifact, ["--device", "cuda"], {"sm": 86}),
+                (["OUT_OF_MEMORY", "MiB are free"], self.artifact, ["--device", "cuda"],
+                 {"memory": 4096}),
+                (["--gpu-layers"], self.artifact, ["--device", "cpu", "--gpu-layers", 1], {}),
+                (["tpu"], self.artifact, ["--device", "tpu"], {})):
+            with self.subTest(texts=texts):
+                self.assertRefused(run(LLMC_RUN, artifact, *prompt, *arguments,
+                                       env=mock(**settings)), *texts, program="llmc-run: ")
+
+    def test_same_tokens(self):
+        expected = generate(self.artifact, PROMPT, 8, "--device", "cpu")["tokens"]
+        for seed in (1, 2):
+            self.assertEqual(generate(self.artifact, PROMPT, 8, "--device", "cuda",
+                                      env=mock(seed=seed))["tokens"], expected)
+
+    def test_layers(self):
+        """Any number of them; and the driver is asked for no more than they need."""
+        expected = generate(self.artifact, PROMPT, 6, "--device", "cpu")["tokens"]
+        launches = []
+        for layers in range(4):
+            with self.subTest(layers=layers):
+                path = self.folder / ("%d.json" % layers)
+                got = generate(self.artifact, PROMPT, 6, "--gpu-layers", layers,
+                               env=mock(report=path))
+                self.assertEqual(got["tokens"], expected)
+                kernels = json.loads(path.read_text())["kernels"] if path.exists() else {}
+                launches.append(sum(k["launches"] for k in kernels.values()))
+        # Each layer has as many kernels; whole programs have the logits and the pick besides.
+        first, second, third = (b - a for a, b in zip(launches, launches[1:]))
+        self.assertEqual(launches[0], 0)
+        self.assertGreater(first, second)
+        self.assertGreater(third, second)
+
+    def test_logits(self):
+        """All rows of a prompt, as near as another order of sums allows."""
+        rows = []
+        for device, env in (("cpu", {}), ("cuda", mock())):
+            path = self.folder / (device + ".npy")
+            succeed(LLMC_RUN, self.artifact, "--tokens", ids(PROMPT), "--logits", path,
+                    "--device", device, env=env)
+            positions, vocabulary, values = read_npy(path)
+            self.assertEqual((positions, vocabulary), (len(PROMPT), 256))
+            rows.append(values)
+        bar = 2e-3 * max(map(abs, rows[0]))
+        self.assertLess(max(abs(a - b) for a, b in zip(*rows)), bar)
+
+    def test_sampling(self):
+        """The sampler gets the device's logits: the seed gives the same tokens again."""
+        sample = ("--tokens", ids(PROMPT), "-n", 6, "--temp", "1.5", "--seed", 3, "--json")
+        texts = [succeed(LLMC_RUN, self.artifact, *sample, env=mock(seed=seed)).json["tokens"]
+                 for seed in (1, 2)]
+        self.assertEqual(*texts)
+
+    def test_eval(self):
+        artifact = compiled_fixture(fixtures.random_model(
+            vocabulary=259, tokenizer=fixtures.spm_vocabulary(), context=64), *TARGET)
+        text = self.folder / "text"
+        text.write_text("what is scored does not matter, the two devices agree")
+        result = succeed(LLMC, "eval", artifact, "--text", text, "--window", 16, "--windows", 2,
+                         "--device", "cuda", "--against", compiled_fixture(
+                             fixtures.random_model(vocabulary=259, context=64,
+                                                   tokenizer=fixtures.spm_vocabulary()),
+                             "--context", "64"), "--json", env=mock()).json
+        self.assertLess(abs(result["mean_kld"]), 1e-4)
+        self.assertAlmostEqual(result["ppl"] / result["reference_ppl"], 1, delta=1e-3)
+
+    def test_bench_and_profile(self):
+        profile = self.folder / "profile.json"
+        bench = succeed(LLMC_RUN, self.artifact, "--bench", "4,2", "--repeat", 1, "--json",
+                        "--profile", profile, env=mock()).json
+        self.assertIn("PTX emulator", bench["device"])
+        self.assertGreater(bench["bandwidth_gb_s"], 100)
+        rows = json.loads(profile.read_text())["dispatches"]
+        self.assertTrue({"qkv", "attention", "logits"} <= {row["op"] for row in rows})
+        self.assertTrue(all(row["ns"] > 0 for row in rows if row["phase"] == "decode"))
+
+    def test_text_needs_no_device(self):
+        """A vocabulary is read without looking for a driver."""
+        artifact = compiled_fixture(fixtures.random_model(
+            vocabulary=259, tokenizer=fixtures.spm_vocabulary()), "--target", "sm90")
+        result = succeed(LLMC_RUN, artifact, "--tokenize", "-p", "ab", env=mock(devices=0))
+        self.assertEqual(result.error, "")
+
+    def test_inspect(self):
+        report = succeed(LLMC, "inspect", "--json", self.artifact).json
+        gpu, cpu = report["variants"]
+        self.assertEqual((gpu["target"], gpu["device"], cpu["device"]), ("sm90", "cuda", "cpu"))
+        self.assertGreater(gpu["ptx_bytes"], 0)
+        self.assertNotEqual(gpu["weights"], cpu["weights"])
+        kernels = {row["kernel"] for row in report["launches"]}
+        self.assertTrue(any("qkv" in kernel for kernel in kernels), kernels)
+        for program in report["programs"]:
+            self.assertEqual(program["boundaries"], 2)
+            # The residual stream and a row of the rope table.
+            self.assertEqual(program["boundary_bytes_per_row"], 4 * 64 + 4 * 16)
+        self.assertIn("launches\n", succeed(LLMC, "inspect", self.artifact).text)
+
+    def test_one_copy_per_token(self):
+        """Greedy generation launches and waits, no more."""
+        few = self.report(LLMC_RUN, self.artifact, "--tokens", "1,2", "-n", 2)["calls"]
+        many = self.report(LLMC_RUN, self.artifact, "--tokens", "1,2", "-n", 9)["calls"]
+        grown = {name for name in many if many[name] != few[name]}
+        self.assertEqual(grown, {"cuGraphLaunch", "cuStreamSynchronize"})
+        self.assertEqual(many["cuGraphLaunch"], 9)
+
+
+if __name__ == "__main__":
+    unittest.main()
