@@ -53,6 +53,24 @@ int64_t cuda::kvBytes(StringRef encoding, int64_t headDim) {
   return headDim * (encoding == "f32" ? 4 : 2);
 }
 
+int64_t cuda::kvWidth(StringRef encoding, int64_t headDim) {
+  return encoding == "f32" || headDim % 8 ? 4 : 8;
+}
+
+/// Keys that lie together, so that the lanes of a warp read whole lines.
+static constexpr int64_t kKeyBlock = kWarp;
+
+Val cuda::keyOffset(Emitter &e, StringRef encoding, int64_t headDim, Val slot, Val d) {
+  int64_t width = kvWidth(encoding, headDim), element = kvBytes(encoding, 1);
+  Val block = e.toI64(slot / kKeyBlock) * (kKeyBlock * kvBytes(encoding, headDim));
+  Val inBlock = d / width * (kKeyBlock * width) + slot % kKeyBlock * width + d % width;
+  return block + e.toI64(inBlock * element);
+}
+
+Val cuda::valueOffset(Emitter &e, StringRef encoding, int64_t headDim, Val slot, Val d) {
+  return e.toI64(slot) * kvBytes(encoding, headDim) + e.toI64(d * kvBytes(encoding, 1));
+}
+
 int64_t cuda::counterBytes(AttendKernelOp op, int64_t) {
   // The blocks of a KV head count themselves.
   return op.getSplit() ? 4 * int64_t(op.getKvHeads()) : 0;
@@ -86,7 +104,7 @@ public:
   Attend(Emitter &e, AttendKernelOp op)
       : e(e), op(op), headDim(op.getHeadDim()), group(op.getHeads() / op.getKvHeads()),
         kvF32(op.getKvEncoding() == "f32"), kvRow(kvBytes(op.getKvEncoding(), headDim)),
-        width(kvF32 || headDim % 8 ? 4 : 8), columns(headDim / width),
+        width(kvWidth(op.getKvEncoding(), headDim)), columns(headDim / width),
         threads(op.getSplit() ? kBlockThreads : kKvChunk / 2), query(e.nextBinding()),
         keys(e.nextBinding()), values(e.nextBinding()), out(e.nextBinding()) {
     assert(headDim % 4 == 0 && columns <= threads && "head dims are multiples of 4");
@@ -236,7 +254,7 @@ void Attend::score(const Tile &tile, const Chunk &chunk) {
     SmallVector<Val> from;
     for (int64_t j = 0; j < slots; ++j) {
       Val slot = e.maxOf(e.minOf(thread + j * threads, chunk.hi - 1), chunk.lo);
-      from.push_back(e.at(chunk.keys, slot * kvRow));
+      from.push_back(e.at(chunk.keys, keyOffset(e, op.getKvEncoding(), headDim, slot, e.i32(0))));
     }
     e.loop(e.i32(0), e.i32(padded(tile)), count, [&](Val t0) {
       Vals sums(count * slots, e.f32(0));
@@ -246,7 +264,7 @@ void Attend::score(const Tile &tile, const Chunk &chunk) {
         Vals raw;
         for (int64_t j = 0; j < slots; ++j)
           for (int64_t w = 0; w < step; w += width)
-            raw.push_back(loadKv(e.at(from[j], (d + w) * (kvRow / headDim))));
+            raw.push_back(loadKv(e.at(from[j], (d + w) * (kKeyBlock * kvRow / headDim))));
         for (int64_t w = 0; w < step; w += width) {
           SmallVector<Vals> k;
           for (int64_t j = 0; j < slots; ++j)

@@ -20,7 +20,9 @@
 //                        each. f32: K floats, padded to 16
 //   attention partials   once a split attend kernel has run, slot 0 of every row and
 //                        head has the merged and divided output in its place of o
-//   the KV cache         keys and values of a head are [capacity][head_dim]
+//   the KV cache         values of a head are [capacity][head_dim], keys are
+//                        [capacity / 32][head_dim / w][32][w], w elements being the
+//                        16 bytes (8 where head_dim % 8 != 0) that a thread reads
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,6 +53,11 @@ inline constexpr int64_t kPartialOutput = 64;
 
 /// Bytes of one key or value of a head in the cache.
 int64_t kvBytes(llvm::StringRef encoding, int64_t headDim);
+/// Elements of a key or value that a thread reads at once.
+int64_t kvWidth(llvm::StringRef encoding, int64_t headDim);
+/// Where element d of the key or value in `slot` lies, in bytes from the head's first; i64.
+Val keyOffset(Emitter &e, llvm::StringRef encoding, int64_t headDim, Val slot, Val d);
+Val valueOffset(Emitter &e, llvm::StringRef encoding, int64_t headDim, Val slot, Val d);
 
 } // namespace llmc::cuda
 

@@ -258,11 +258,13 @@ private:
       e.store(value, e.at(query, place));
       return;
     }
-    bool f32 = op.getKvEncoding() == "f32";
-    int64_t bytes = f32 ? 4 : 2, capacity = op.getCapacity();
+    StringRef encoding = op.getKvEncoding();
+    int64_t capacity = op.getCapacity();
     Val slot = (e.position() + row) % capacity;
-    Val place = (e.toI64(head) * capacity + e.toI64(slot)) * (headDim * bytes) + e.toI64(d * bytes);
-    e.store(f32 ? value : e.toF16(value), e.at(i == 1 ? keys : values, place));
+    Val place = e.toI64(head) * (capacity * kvBytes(encoding, headDim));
+    place = place + (i == 1 ? keyOffset(e, encoding, headDim, slot, d)
+                            : valueOffset(e, encoding, headDim, slot, d));
+    e.store(encoding == "f32" ? value : e.toF16(value), e.at(i == 1 ? keys : values, place));
   }
 
   Emitter &e;

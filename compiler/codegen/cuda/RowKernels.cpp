@@ -204,19 +204,20 @@ static void rotateGroups(Emitter &e, int64_t groups, int64_t part, int64_t pairs
 /// Keys and values of a row go to `slot` of every head's cache.
 static void appendToCache(Emitter &e, RowKernelOp op, int64_t part, Val slot, Val k, Val v,
                           Val keys, Val values) {
-  bool f32 = op.getKvEncoding() == "f32";
-  int64_t row = kvBytes(op.getKvEncoding(), part), width = accessWidth(part);
+  StringRef encoding = op.getKvEncoding();
+  int64_t width = accessWidth(part);
   forEachItem(e, op.getFeatures() / width, [&](Val i) {
-    Val at = i * width, head = at / part, d = at % part;
-    Val to = (e.toI64(head) * int64_t(op.getCapacity()) + e.toI64(slot)) * row +
-             e.toI64(d) * (f32 ? 4 : 2);
-    for (auto [from, cache] : {std::pair(k, keys), {v, values}}) {
+    Val at = i * width, d = at % part;
+    Val head = e.toI64(at / part) * (int64_t(op.getCapacity()) * kvBytes(encoding, part));
+    auto write = [&](Val from, Val cache, Val offset) {
       Vals x = loadFloats(e, width, from, at);
-      if (!f32)
+      if (encoding != "f32")
         for (Val &value : x)
           value = e.toF16(value);
-      storeElements(e, x, e.at(cache, to));
-    }
+      storeElements(e, x, e.at(cache, head + offset));
+    };
+    write(k, keys, keyOffset(e, encoding, part, slot, d));
+    write(v, values, valueOffset(e, encoding, part, slot, d));
   });
 }
 

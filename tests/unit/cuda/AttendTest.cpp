@@ -104,7 +104,9 @@ private:
         for (int h = 0; h < shape.kvHeads; ++h)
           for (int i = 0; i < d; ++i) {
             T value = T(from[(size_t(p) * shape.kvHeads + h) * d + i]);
-            size_t at = sizeof(T) * ((size_t(h) * shape.capacity + p % shape.capacity) * d + i);
+            int slot = p % shape.capacity;
+            size_t inHead = key ? keyIndex(shape.f32, d, slot, i) : size_t(slot) * d + i;
+            size_t at = sizeof(T) * (size_t(h) * shape.capacity * d + inHead);
             memcpy(&contents.bytes[name][at], &value, sizeof(T));
             std::fill_n(contents.written[name].begin() + at, sizeof(T), true);
           }

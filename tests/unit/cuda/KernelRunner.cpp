@@ -10,6 +10,7 @@
 #include "mlir/Parser/Parser.h"
 #include "tests/ptx/emulator/Loader.h"
 #include <cmath>
+#include <filesystem>
 #include <random>
 #include <regex>
 
@@ -48,7 +49,15 @@ KernelRunner::KernelRunner(const std::string &text, const char *name)
     ADD_FAILURE() << "the module has errors";
     return;
   }
-  llvm::Expected<CodeObject> built = buildCodeObject(*module, *target);
+  CodeOptions options;
+  std::string folder;
+  if (const char *dump = getenv("LLMC_TEST_DUMP")) {
+    static int count = 0;
+    folder = std::string(dump) + "/" + std::to_string(count++);
+    std::filesystem::create_directories(folder);
+    options.dumpDir = folder;
+  }
+  llvm::Expected<CodeObject> built = buildCodeObject(*module, *target, options);
   if (!built) {
     ADD_FAILURE() << llvm::toString(built.takeError());
     return;
@@ -245,6 +254,11 @@ void cuda::expectStaticLimits(const std::string &text) {
                (long long)used.sharedBytes);
     }
   }
+}
+
+size_t cuda::keyIndex(bool f32, int headDim, int slot, int d) {
+  int width = f32 || headDim % 8 ? 4 : 8;
+  return size_t(slot / 32) * 32 * headDim + d / width * 32 * width + slot % 32 * width + d % width;
 }
 
 std::vector<float> cuda::randomFloats(size_t count, uint64_t seed, float spread) {

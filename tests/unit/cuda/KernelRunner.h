@@ -66,7 +66,8 @@ private:
 
 class KernelRunner {
 public:
-  /// Compiles the kernels of `text`; the test fails where that fails.
+  /// Compiles the kernels of `text`; the test fails where that fails. All forms of the n-th module
+  /// of a test program are written to $LLMC_TEST_DUMP/n, if that is set.
   explicit KernelRunner(const std::string &text, const char *target = "sm90");
 
   /// Runs `program`; it has at least all contents that `contents` names, and those of all its
@@ -96,6 +97,9 @@ private:
   CodeObject object;
   ptx::Counters lastCounters;
 };
+
+/// Where element d of a head's key in `slot` lies (Kernels.h), in elements.
+size_t keyIndex(bool f32, int headDim, int slot, int d);
 
 /// `count` floats of a normal distribution.
 std::vector<float> randomFloats(size_t count, uint64_t seed, float spread = 1);

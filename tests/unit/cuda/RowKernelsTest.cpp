@@ -211,13 +211,15 @@ TEST(CudaRowKernels, kvAppend) {
         for (bool key : {true, false}) {
           const std::vector<float> &from = key ? k : v;
           const char *name = key ? "kv.key" : "kv.value";
-          size_t at = size_t(h * capacity + (capacity - 2 + row) % capacity) * headDim;
+          int slot = (capacity - 2 + row) % capacity;
           for (int d = 0; d < headDim; ++d) {
+            size_t at = size_t(h) * capacity * headDim +
+                        (key ? keyIndex(f32, headDim, slot, d) : size_t(slot) * headDim + d);
             float expected = from[row * n + h * headDim + d];
             if (f32)
-              EXPECT_EQ(after.get<float>(name, 1, at + d)[0], expected);
+              EXPECT_EQ(after.get<float>(name, 1, at)[0], expected);
             else
-              EXPECT_EQ(float(after.get<_Float16>(name, 1, at + d)[0]), float(_Float16(expected)));
+              EXPECT_EQ(float(after.get<_Float16>(name, 1, at)[0]), float(_Float16(expected)));
           }
         }
   }
