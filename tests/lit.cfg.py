@@ -18,6 +18,9 @@ config.environment["PATH"] = os.pathsep.join(tools + [config.environment["PATH"]
 # %make-model OUT.gguf [key=value...]: a tiny random model (tests/make_model.py).
 make_model = os.path.join(config.test_source_root, "make_model.py")
 config.substitutions.append(("%make-model", "'%s' '%s'" % (sys.executable, make_model)))
+# %make-bert OUT.onnx [FORM] [POOLING]: a tiny sentence encoder (tests/e2e/bertmodels.py).
+make_bert = os.path.join(config.test_source_root, "e2e/bertmodels.py")
+config.substitutions.append(("%make-bert", "'%s' '%s'" % (sys.executable, make_bert)))
 # %extract-code IN.llmc PREFIX: the code objects of an artifact, PREFIX.0.so and so on.
 extract_code = os.path.join(config.test_source_root, "extract_code.py")
 config.substitutions.append(("%extract-code", "'%s' '%s'" % (sys.executable, extract_code)))

@@ -17,6 +17,19 @@ using flatbuffers::Offset;
 
 static constexpr const char *kProducer = "llmc " LLMC_VERSION;
 
+static fb::ModelKind modelKind(const ArtifactModel &model) {
+  return model.isGraph     ? fb::ModelKind::Graph
+         : model.isEncoder ? fb::ModelKind::Encoder
+                           : fb::ModelKind::Language;
+}
+
+static fb::Pooling poolingOf(const ArtifactModel &model) {
+  for (fb::Pooling pooling : fb::EnumValuesPooling())
+    if (llvm::StringRef(fb::EnumNamePooling(pooling)).lower() == model.pooling)
+      return pooling;
+  llvm_unreachable("the driver knows the kinds");
+}
+
 namespace {
 class HeaderBuilder {
 public:
@@ -90,10 +103,11 @@ private:
     std::vector<Offset<fb::KeyValue>> properties;
     for (const auto &[key, value] : m.properties)
       properties.push_back(fb::CreateKeyValueDirect(fbb, key.c_str(), value.c_str()));
-    return fb::CreateModelDirect(
-        fbb, m.name.c_str(), m.architecture.c_str(), m.vocab, m.hidden, m.layers, m.context,
-        m.trainContext, parameters, m.activations.c_str(), m.numerics.c_str(), m.source.c_str(),
-        &properties, m.isGraph ? fb::ModelKind::Graph : fb::ModelKind::Language);
+    return fb::CreateModelDirect(fbb, m.name.c_str(), m.architecture.c_str(), m.vocab, m.hidden,
+                                 m.layers, m.context, m.trainContext, parameters,
+                                 m.activations.c_str(), m.numerics.c_str(), m.source.c_str(),
+                                 &properties, modelKind(m), m.isEncoder ? uint32_t(m.width) : 0,
+                                 poolingOf(m), m.isEncoder && m.normalize);
   }
 
   Offset<fb::KvPlan> kvPlan() {

@@ -60,6 +60,11 @@ struct ArtifactModel {
   std::string name, architecture, source, activations, numerics;
   /// A program of tensors in and tensors out, without tokens.
   bool isGraph = false;
+  /// A sentence encoder: rows of `width` features, pooled ("none", "mean", "cls", "last") and
+  /// normalized or not.
+  bool isEncoder = false, normalize = false;
+  int64_t width = 0;
+  std::string pooling = "none";
   int64_t vocab = 0, hidden = 0, layers = 0, context = 0, trainContext = 0;
   std::vector<std::pair<std::string, std::string>> properties;
 };

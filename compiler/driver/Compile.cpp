@@ -12,6 +12,7 @@
 #include "compiler/codegen/cuda/CodeObject.h"
 #include "compiler/driver/Calibrate.h"
 #include "compiler/driver/Fidelity.h"
+#include "compiler/driver/Pooling.h"
 #include "compiler/driver/Progress.h"
 #include "compiler/driver/Report.h"
 #include "compiler/ir/Sched.h"
@@ -81,7 +82,8 @@ private:
 class Compilation {
 public:
   explicit Compilation(const CompileOptions &options)
-      : options(options), progress(!options.quiet), context(registry()) {
+      : options(options), progress(!options.quiet), context(registry()),
+        folders(foldersOf(options.input)) {
     context.loadAllAvailableDialects();
   }
 
@@ -227,10 +229,12 @@ private:
       return options.tokenizer;
     if (tokenizerOnly)
       return options.input;
-    llvm::StringRef folder = llvm::sys::path::parent_path(options.input);
-    folder = folder.empty() ? "." : folder;
-    bool isBare = model.tokenizer.kind == TokenizerData::Kind::None;
-    return isBare && onnx::isOnnxFile(options.input) && hasTokenizer(folder) ? folder : "";
+    if (model.tokenizer.kind != TokenizerData::Kind::None || !onnx::isOnnxFile(options.input))
+      return "";
+    for (const std::string &folder : folders)
+      if (hasTokenizer(folder))
+        return folder;
+    return "";
   }
 
   llvm::Error importModel() {
@@ -270,6 +274,8 @@ private:
         model.tokenizer.kind == TokenizerData::Kind::None)
       return llvm::Error::success();
     int64_t rows = vocabularyOf(*model.module);
+    if (isEncoder(*model.module) && tokens <= rows)
+      return llvm::Error::success();
     if (tokens > rows)
       return makeError(options.input + ": the tokenizer has " + llvm::Twine(tokens) +
                        " tokens, the model " + llvm::Twine(rows));
@@ -325,9 +331,40 @@ private:
       return llvm::Error::success();
     auto trained = (*model.module)->getAttrOfType<mlir::IntegerAttr>("llm.context_length");
     info.trainContext = trained ? trained.getInt() : 0;
+    if (isEncoder(*model.module))
+      return checkEncoder();
+    if (!options.pooling.empty() || options.normalize)
+      return makeError(options.input + ": is no sentence encoder; --pooling and --normalize are "
+                                       "for those");
     pipeline.context = options.context     ? options.context
                        : info.trainContext ? info.trainContext
                                            : pipeline.context;
+    pipeline.f32Activations = options.f32Activations;
+    return llvm::Error::success();
+  }
+
+  /// A text is one step; by default it is cut where sentence-transformers cuts it.
+  llvm::Error checkEncoder() {
+    llvm::SmallVector<std::string> places(folders);
+    if (!options.tokenizer.empty())
+      places.push_back(options.tokenizer);
+    llvm::Expected<PoolingChoice> choice =
+        choosePooling(*model.module, options.pooling, options.normalize, places);
+    if (!choice)
+      return choice.takeError();
+    if (options.maxKl >= 0 || !options.calibrate.empty())
+      return makeError(options.input +
+                       ": is a sentence encoder, which predicts no tokens; --max-kl "
+                       "and --calibrate are for language models");
+    info.isEncoder = true;
+    info.pooling = choice->kind;
+    info.normalize = choice->normalize;
+    model.properties.emplace_back("pooling from", choice->source);
+    int64_t most = info.trainContext ? info.trainContext : pipeline.context;
+    int64_t usual = choice->maxTokens ? std::min(choice->maxTokens, most) : most;
+    pipeline.context = options.context ? options.context : usual;
+    // Longer than positions is refused where they are planned.
+    pipeline.prefillRows = pipeline.context;
     pipeline.f32Activations = options.f32Activations;
     return llvm::Error::success();
   }
@@ -352,7 +389,8 @@ private:
     info.layers = llvm::range_size(module.getOps<llm::KvOp>());
     auto forward = module.lookupSymbol<mlir::func::FuncOp>(llm::kForwardName);
     forward.walk([&](llm::EmbedOp embed) { info.hidden = llm::features(embed); });
-    info.vocab = llvm::cast<mlir::RankedTensorType>(forward.getResultTypes()[0]).getDimSize(1);
+    info.width = llvm::cast<mlir::RankedTensorType>(forward.getResultTypes()[0]).getDimSize(1);
+    info.vocab = vocabularyOf(module);
     if (auto tokens = int64_t(model.tokenizer.tokens.size()); tokens > info.vocab)
       warn("the tokenizer has " + llvm::Twine(tokens) + " tokens, the model only " +
            llvm::Twine(info.vocab) + "; texts with one of the others will be refused");
@@ -524,7 +562,7 @@ private:
 
   /// True where a weight was quantized, and that shall be measured.
   bool needsMeasure() {
-    if (!model.module)
+    if (!model.module || info.isEncoder)
       return false;
     return options.measure && llvm::any_of(model.module->getOps<llm::WeightOp>(), quantizeStep);
   }
@@ -644,6 +682,8 @@ private:
   Progress progress;
   CompileReport report;
   mlir::MLIRContext context;
+  /// Where what stands beside the model may be.
+  llvm::SmallVector<std::string> folders;
   std::string whyGraph; ///< why an ONNX file is not a language model, where it is none
   ImportedModel model;
   PipelineOptions pipeline;

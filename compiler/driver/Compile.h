@@ -10,6 +10,7 @@
 
 #include "compiler/driver/Phases.h"
 #include "llvm/Support/Error.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,10 @@ struct CompileOptions {
   int64_t context = 0;
   /// Folder of the tokenizer.json that replaces the model's own tokenizer; empty: none.
   std::string tokenizer;
+  /// Of a sentence encoder: none, mean, cls or last; empty: as the model says, else mean.
+  std::string pooling;
+  /// Whether a result gets length 1; nothing: as the model says.
+  std::optional<bool> normalize;
   /// A scheme or an encoding of llmc-quantize-weights, and its overrides PATTERN=ENCODING.
   std::string quant = "none";
   std::vector<std::string> quantOverrides;

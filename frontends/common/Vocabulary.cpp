@@ -14,8 +14,31 @@ static mlir::func::FuncOp forwardOf(mlir::ModuleOp module) {
   return module.lookupSymbol<mlir::func::FuncOp>(llm::kForwardName);
 }
 
+bool llmc::isEncoder(mlir::ModuleOp module) {
+  mlir::func::FuncOp forward = forwardOf(module);
+  return forward && forward
+                        .walk([](mlir::Operation *op) {
+                          auto attention = llvm::dyn_cast<llm::AttentionOp>(op);
+                          auto attend = llvm::dyn_cast<llm::AttendOp>(op);
+                          return (attention && attention.getBidirectional()) ||
+                                         (attend && attend.getBidirectional())
+                                     ? mlir::WalkResult::interrupt()
+                                     : mlir::WalkResult::advance();
+                        })
+                        .wasInterrupted();
+}
+
 int64_t llmc::vocabularyOf(mlir::ModuleOp module) {
-  return llvm::cast<mlir::RankedTensorType>(forwardOf(module).getResultTypes()[0]).getDimSize(1);
+  mlir::func::FuncOp forward = forwardOf(module);
+  if (!isEncoder(module))
+    return llvm::cast<mlir::RankedTensorType>(forward.getResultTypes()[0]).getDimSize(1);
+  int64_t rows = 0;
+  forward.walk([&](llm::EmbedOp embed) {
+    if (embed.getTokens() == forward.getArgument(0))
+      rows = mlir::SymbolTable::lookupNearestSymbolFrom<llm::WeightOp>(embed, embed.getWeightAttr())
+                 .getRows();
+  });
+  return rows;
 }
 
 bool llmc::dropPaddedLogits(mlir::ModuleOp module, int64_t tokens) {

@@ -17,7 +17,10 @@
 
 namespace llmc {
 
-/// Logits of the module's function.
+/// Whether rows of the module's function see all rows of a step: it makes no next token.
+bool isEncoder(mlir::ModuleOp module);
+
+/// Logits of the module's function; of an encoder, the tokens that it embeds.
 int64_t vocabularyOf(mlir::ModuleOp module);
 
 /// Drops the logits from `tokens` on; false where the head is no linear.

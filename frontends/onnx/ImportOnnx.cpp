@@ -91,6 +91,10 @@ static Expected<ImportedModel> import(std::unique_ptr<Model> model, mlir::MLIRCo
   module->setAttr("llm.source", b.getStringAttr(llvm::sys::path::filename(path)));
   if (positions)
     module->setAttr("llm.context_length", b.getI64IntegerAttr(positions));
+  if (raised->pooling) {
+    module->setAttr("llm.pooling", b.getStringAttr(raised->pooling->kind));
+    module->setAttr("llm.normalize", b.getBoolAttr(raised->pooling->normalize));
+  }
   auto add = [&](StringRef name, std::string value) {
     result.properties.emplace_back(name.str(), std::move(value));
   };

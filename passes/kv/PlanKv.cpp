@@ -47,8 +47,9 @@ struct PlanKv : kv::impl::PlanKvPassBase<PlanKv> {
         capacity =
             std::min(all, int64_t(llvm::alignTo(visible, sched::kKvChunk)) + sched::kKvChunk);
       }
-      if (!encoding.empty())
-        cache.setEncoding(encoding);
+      // What is used in one step only gains nothing from fewer bits.
+      if (!encoding.empty() || seesWholeStep)
+        cache.setEncoding(encoding.empty() ? "f32" : encoding.getValue());
       int64_t bytes =
           cache.getHeads() * cache.getHeadDim() * capacity * (cache.getEncoding() == "f32" ? 4 : 2);
       cache.setCapacityAttr(builder.getI64IntegerAttr(capacity));
@@ -59,6 +60,8 @@ struct PlanKv : kv::impl::PlanKvPassBase<PlanKv> {
     }
     module->setAttr("llm.kv_bytes", builder.getI64IntegerAttr(next));
   }
+
+  bool seesWholeStep = false;
 
   /// Every position that a sequence may have must have its row in a table of learned positions, and
   /// a model whose rows see the whole text must take it in one step.
@@ -80,6 +83,7 @@ struct PlanKv : kv::impl::PlanKvPassBase<PlanKv> {
       auto attend = dyn_cast<llm::AttendOp>(op);
       bool whole =
           (attention && attention.getBidirectional()) || (attend && attend.getBidirectional());
+      seesWholeStep |= whole;
       if (whole && context > maxRows) {
         op->emitError("a text must fit into one step of ")
             << maxRows.getValue() << " rows; compile it with --context " << maxRows.getValue();

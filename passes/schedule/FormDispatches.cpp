@@ -28,9 +28,20 @@ struct FormDispatches : schedule::impl::FormDispatchesPassBase<FormDispatches> {
       return signalPassFailure();
     }
     schedule::KernelSet kernels(module);
-    const schedule::ProgramOptions programs[] = {{"decode", 1, verifyRows, true, f32},
-                                                 {"verify", verifyRows, verifyRows, true, f32},
-                                                 {"prefill", prefillRows, prefillRows, false, f32}};
+    // A model whose rows see all rows of the step has no next token: it has one program.
+    bool isEncoder =
+        forward
+            .walk([](llm::AttendOp op) {
+              return op.getBidirectional() ? WalkResult::interrupt() : WalkResult::advance();
+            })
+            .wasInterrupted();
+    SmallVector<schedule::ProgramOptions> programs;
+    if (isEncoder)
+      programs = {{"encode", prefillRows, prefillRows, false, f32}};
+    else
+      programs = {{"decode", 1, verifyRows, true, f32},
+                  {"verify", verifyRows, verifyRows, true, f32},
+                  {"prefill", prefillRows, prefillRows, false, f32}};
     for (const schedule::ProgramOptions &options : programs)
       if (failed(schedule::buildProgram(forward, kernels, options)))
         return signalPassFailure();

@@ -29,6 +29,7 @@ inline constexpr const char *kDecodeProgram = "decode";   ///< one generated tok
 inline constexpr const char *kVerifyProgram = "verify";   ///< a few drafted tokens; optional
 inline constexpr const char *kPrefillProgram = "prefill"; ///< a chunk of the prompt
 inline constexpr const char *kMainProgram = "main";       ///< all of a graph
+inline constexpr const char *kEncodeProgram = "encode";   ///< a text, by an encoder
 
 class Artifact {
 public:

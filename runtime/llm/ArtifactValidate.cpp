@@ -55,6 +55,11 @@ Status checkModel(const fb::Model *model) {
                    "is a graph with a vocabulary or a context");
   LLMC_RETURN_IF_ERROR(
       require(between(1, model->vocab_size(), kMaxVocab), "model.vocab_size", "is out of range"));
+  if (model->kind() == fb::ModelKind::Encoder)
+    LLMC_RETURN_IF_ERROR(require(between(1, model->output_width(), kMaxVocab) &&
+                                     between(uint64_t(fb::Pooling::MIN), uint64_t(model->pooling()),
+                                             uint64_t(fb::Pooling::MAX)),
+                                 "model", "is an encoder of no known width or pooling"));
   return require(between(1, model->context_length(), kMaxContext), "model.context_length",
                  "is out of range");
 }
@@ -212,6 +217,11 @@ Status checkPrograms(const fb::Variant &variant, const fb::Artifact &header,
   if (header.model()->kind() == fb::ModelKind::Graph) {
     const fb::Program *main = findProgram(variant, kMainProgram);
     return require(main && main->max_rows() == 1, where, "has no main program of one row");
+  }
+  if (header.model()->kind() == fb::ModelKind::Encoder) {
+    const fb::Program *encode = findProgram(variant, kEncodeProgram);
+    return require(encode && encode->max_rows() >= header.model()->context_length(), where,
+                   "has no encode program for the longest text");
   }
   const fb::Program *decode = findProgram(variant, kDecodeProgram);
   LLMC_RETURN_IF_ERROR(

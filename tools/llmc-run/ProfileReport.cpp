@@ -63,12 +63,12 @@ void printTable(const ProgramProfile &profile) {
                  double(total.bytes) / std::max<double>(1, total.nanoseconds));
 }
 
-Json describe(const Session &session) {
-  const Model &model = session.getModel();
+Json describe(const Model &model, unsigned threads,
+              std::span<const ProgramProfile *const> profiles) {
   Json json = {{"model", model.artifact().path()}, {"variant", model.target()},
-               {"device", model.device()},         {"threads", session.workers().size()},
+               {"device", model.device()},         {"threads", threads},
                {"phases", Json::array()},          {"dispatches", Json::array()}};
-  for (const ProgramProfile *profile : session.profiles()) {
+  for (const ProgramProfile *profile : profiles) {
     if (profile->steps == 0)
       continue;
     json["phases"].push_back(
@@ -86,12 +86,14 @@ Json describe(const Session &session) {
 
 } // namespace
 
-Status llmc::run::reportProfile(const Session &session, const std::string &path) {
-  for (const ProgramProfile *profile : session.profiles())
+Status llmc::run::reportProfile(const Model &model, unsigned threads,
+                                std::span<const ProgramProfile *const> profiles,
+                                const std::string &path) {
+  for (const ProgramProfile *profile : profiles)
     if (profile->steps != 0)
       printTable(*profile);
   const std::string text =
-      describe(session).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+      describe(model, threads, profiles).dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   std::FILE *file = std::fopen(path.c_str(), "wb");
   bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size();
   if (file)

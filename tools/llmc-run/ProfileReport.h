@@ -20,15 +20,19 @@
 #ifndef LLMC_TOOLS_LLMCRUN_PROFILEREPORT_H
 #define LLMC_TOOLS_LLMCRUN_PROFILEREPORT_H
 
-#include "runtime/llm/Session.h"
+#include "runtime/device/Profile.h"
+#include "runtime/llm/Model.h"
 
+#include <span>
 #include <string>
 
 namespace llmc::run {
 
-/// Writes the file `path`, and a table by phase and op to stderr. The session was made with
-/// SessionOptions::profile. The error says why the file cannot be written.
-rt::Status reportProfile(const rt::Session &session, const std::string &path);
+/// Writes the file `path`, and a table by phase and op to stderr. The error says why the file
+/// cannot be written.
+rt::Status reportProfile(const rt::Model &model, unsigned threads,
+                         std::span<const rt::ProgramProfile *const> profiles,
+                         const std::string &path);
 
 } // namespace llmc::run
 

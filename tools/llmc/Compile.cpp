@@ -64,6 +64,17 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
   command->add_option(
       "--tokenizer", options.tokenizer,
       "Use the tokenizer.json and chat template in this folder, or those of a .gguf");
+  command
+      ->add_option(
+          "--pooling", options.pooling,
+          "Of a sentence encoder, what the rows of a text become: mean, cls, last, or none "
+          "(default: as the files beside the model say, else mean)")
+      ->check(CLI::IsMember({"none", "mean", "cls", "last"}));
+  command->add_flag_callback(
+      "--normalize", [&options] { options.normalize = true; }, "Give embeddings length 1");
+  command->add_flag_callback(
+      "--no-normalize", [&options] { options.normalize = false; },
+      "Leave embeddings as they are (default: as the files beside the model say, else length 1)");
   command->add_option("--quant", options.quant,
                       "Quantize matrices: none (default), int8, int8-channel, int4, int4-mixed, or "
                       "an encoding such as int4_g64_min");

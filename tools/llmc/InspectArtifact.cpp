@@ -29,8 +29,20 @@ static uint64_t elements(const fb::Weight &weight) {
   return count;
 }
 
+static const char *kindOf(const fb::Model &model) {
+  switch (model.kind()) {
+  case fb::ModelKind::Language:
+    return "language model";
+  case fb::ModelKind::Graph:
+    return "graph";
+  case fb::ModelKind::Encoder:
+    return "sentence encoder";
+  }
+  return "unknown";
+}
+
 static Json modelFacts(const fb::Model &model) {
-  Json facts = {{"kind", model.kind() == fb::ModelKind::Graph ? "graph" : "language model"},
+  Json facts = {{"kind", kindOf(model)},
                 {"name", text(model.name())},
                 {"architecture", text(model.architecture())},
                 {"source", text(model.source())},
@@ -42,6 +54,11 @@ static Json modelFacts(const fb::Model &model) {
                 {"train_context_length", model.train_context_length()},
                 {"activations", text(model.activations())},
                 {"numerics", text(model.numerics())}};
+  if (model.kind() == fb::ModelKind::Encoder) {
+    facts["output_width"] = model.output_width();
+    facts["pooling"] = llvm::StringRef(fb::EnumNamePooling(model.pooling())).lower();
+    facts["normalize"] = model.normalize() ? "yes" : "no";
+  }
   for (const fb::KeyValue *property : *model.properties()) {
     std::string key = text(property->key());
     std::replace(key.begin(), key.end(), ' ', '_');

@@ -74,6 +74,7 @@ private:
 
   mlir::func::FuncOp function;
   int64_t kvs = 0, ropes = 0;
+  bool isPostNorm = false;
 };
 
 } // namespace
@@ -83,16 +84,30 @@ static std::optional<int64_t> layerOf(mlir::Operation *op) {
   return layer ? std::optional(layer.getInt()) : std::nullopt;
 }
 
-/// A layer ends with the last sum before the next attention.
+/// The norm that a sum goes through alone before anything else, as where norms follow layers.
+static mlir::Operation *normOfSum(mlir::Operation *sum) {
+  auto norm =
+      sum->hasOneUse() ? llvm::dyn_cast<llm::NormOp>(*sum->getUsers().begin()) : llm::NormOp();
+  // A norm before a layer is one of the layer's input; the sum itself goes on without it.
+  return norm ? norm.getOperation() : nullptr;
+}
+
+/// A layer ends with the last sum before the next attention, or with its norm.
 void Namer::layers() {
   std::vector<mlir::Operation *> ops, ends;
-  mlir::Operation *sum = nullptr;
+  mlir::Operation *sum = nullptr, *embedded = nullptr;
   bool attended = false;
+  function.walk([&](llm::NormOp norm) {
+    isPostNorm |= llvm::any_of(norm->getUsers(), llvm::IsaPred<llm::AddOp>) &&
+                  llvm::isa_and_present<llm::AddOp>(norm.getInput().getDefiningOp());
+  });
   for (mlir::Operation &op : function.getBody().front().without_terminator()) {
     ops.push_back(&op);
     if (llvm::isa<llm::AttentionOp>(op)) {
       if (attended && sum)
         ends.push_back(sum);
+      else if (sum)
+        embedded = sum;
       attended = true;
       sum = nullptr;
     } else if (llvm::isa<llm::AddOp>(op)) {
@@ -101,11 +116,22 @@ void Namer::layers() {
   }
   if (attended && sum)
     ends.push_back(sum);
+  auto withNorm = [&](mlir::Operation *end) {
+    mlir::Operation *norm = isPostNorm && end ? normOfSum(end) : nullptr;
+    return norm ? norm : end;
+  };
+  embedded = withNorm(embedded);
+  for (mlir::Operation *&end : ends)
+    end = withNorm(end);
   mlir::Builder b(function.getContext());
   size_t layer = 0;
   for (mlir::Operation *op : ops) {
     if (layer >= ends.size())
       break;
+    if (embedded) { // what comes before the layers
+      embedded = op == embedded ? nullptr : embedded;
+      continue;
+    }
     if (!llvm::isa<llm::EmbedOp>(op))
       op->setAttr("llm.layer", b.getI64IntegerAttr(int64_t(layer)));
     if (op == ends[layer])
@@ -160,6 +186,12 @@ std::string Namer::normRole(mlir::Operation *op) {
   mlir::Operation *from = op->getOperand(0).getDefiningOp(), *user = consumer(op);
   if (!user || !from)
     return "";
+  if (auto sum = llvm::dyn_cast<llm::AddOp>(from); sum && isPostNorm) {
+    for (mlir::Value operand : sum->getOperands())
+      if (auto linear = operand.getDefiningOp<llm::LinearOp>())
+        return linearRole(linear) == "attn_output" ? "attn_output_norm" : "layer_output_norm";
+    return "";
+  }
   auto producesLinear = llvm::isa<llm::LinearOp>(from);
   if (producesLinear && llvm::isa<llm::AttentionOp>(user))
     return operandOf(op, user) == 0 ? "attn_q_norm" : "attn_k_norm";
@@ -171,12 +203,12 @@ std::string Namer::normRole(mlir::Operation *op) {
 }
 
 std::string Namer::roleOf(mlir::Operation *op) {
-  if (llvm::isa<llm::EmbedOp>(op))
-    return "token_embd";
+  if (auto embed = llvm::dyn_cast<llm::EmbedOp>(op))
+    return embed.getTokens() == function.getArgument(1) ? "position_embd" : "token_embd";
   bool isNorm = llvm::isa<llm::NormOp>(op);
   std::optional<int64_t> layer = layerOf(op);
   if (!layer)
-    return isNorm ? "output_norm" : "output";
+    return isNorm ? (isPostNorm ? "token_embd_norm" : "output_norm") : "output";
   std::string role = isNorm ? normRole(op) : linearRole(op);
   return role.empty() ? role : "blk." + std::to_string(*layer) + "." + role;
 }

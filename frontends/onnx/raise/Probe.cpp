@@ -62,10 +62,11 @@ Expected<Tensor> Probe::leaf(const Value &value) {
     return Tensor::ofIntegers(value.type, value.contents->dims, numbers);
   }
   bool isPosition = llvm::is_contained(roles.positions, &value);
+  bool isType = llvm::is_contained(roles.types, &value);
   std::optional<Dims> shape = dims(value);
-  if ((!isPosition && !llvm::is_contained(roles.masks, &value)) || !shape)
+  if ((!isPosition && !isType && !llvm::is_contained(roles.masks, &value)) || !shape)
     return cannot(model, value);
-  std::vector<int64_t> numbers(size_t(*elementCount(*shape)), 1);
+  std::vector<int64_t> numbers(size_t(*elementCount(*shape)), isType ? 0 : 1);
   if (isPosition)
     for (size_t i = 0; i < numbers.size(); ++i)
       numbers[i] = past + int64_t(i);

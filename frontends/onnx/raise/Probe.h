@@ -26,6 +26,7 @@ struct Roles {
   Value *ids = nullptr;
   std::vector<Value *> positions; ///< of the rows: past, past + 1, ...
   std::vector<Value *> masks;     ///< ones: everything is visible
+  std::vector<Value *> types;     ///< zeros: all tokens are of the first segment
   std::vector<Value *> pasts;     ///< keys or values of earlier positions
   unsigned sequenceSymbol = 0, pastSymbol = 0;
 };

@@ -381,21 +381,18 @@ bool Raiser::visitScoreArithmetic(Node &node) {
     std::optional<double> factor = scalar(other);
     if (!factor || *factor == 0)
       return fail(node, "scales scores by something that is no number");
-    if (next->masked)
+    if (next->causal)
       return fail(node, "scales scores after they were masked");
     (next->capped ? next->cap : next->scale) *= node.is("Mul") ? *factor : 1 / *factor;
     return done();
   }
-  if (node.is("Tanh") && !next->isProbability && !next->capped && !next->masked) {
+  if (node.is("Tanh") && !next->isProbability && !next->capped && !next->causal) {
     next->capped = true;
     return done();
   }
   if (node.is("Add") && other && !isData(other) && !next->isProbability) {
-    std::optional<int64_t> window = maskWindow(other, /*isCondition=*/false);
-    if (!window)
+    if (!applyMask(*next, other, /*isCondition=*/false))
       return fail(node, "adds to scores what is neither a causal mask nor a windowed one");
-    next->masked = true;
-    next->window = *window;
     return done();
   }
   if (node.is("Where")) {
@@ -412,11 +409,8 @@ bool Raiser::visitScoreArithmetic(Node &node) {
     std::optional<double> hidden = scalar(node.input(first ? 2 : 1));
     if (isData(condition) || !hidden || *hidden > -1e3 || !first)
       return fail(node, "masks scores in an unknown way");
-    std::optional<int64_t> window = maskWindow(condition, /*isCondition=*/true);
-    if (!window)
+    if (!applyMask(*next, condition, /*isCondition=*/true))
       return fail(node, "masks scores with what is neither causal nor windowed");
-    next->masked = true;
-    next->window = *window;
     return done();
   }
   if (node.is("Softmax") && !next->isProbability) {
@@ -434,9 +428,8 @@ bool Raiser::visitScoreArithmetic(Node &node) {
 bool Raiser::finishAttention(Node &node, const Value *out, Scores &s, int valueCache,
                              const Layout &layout) {
   Cache &keys = caches[size_t(s.cache)], &values = caches[size_t(valueCache)];
-  if (!s.masked)
-    return fail(node, "attends to all positions, later ones included; only causal attention is "
-                      "supported");
+  if (!s.causal && !roles.pasts.empty())
+    return fail(node, "attends to all positions, later ones included, but the graph has a past");
   if (!keys.rows || !values.rows || keys.heads != values.heads || keys.headDim != values.headDim)
     return fail(node, "attends to keys and values of different heads");
   double scale = s.scale;
@@ -456,7 +449,8 @@ bool Raiser::finishAttention(Node &node, const Value *out, Scores &s, int valueC
   mlir::Value op = llm::AttentionOp::create(
       b, loc, q.getType(), q, k, v, positions, kvSymbol(keys.heads, keys.headDim, s.window),
       b.getI64IntegerAttr(s.heads), b.getF32FloatAttr(float(scale)),
-      b.getF32FloatAttr(float(softcap)));
+      b.getF32FloatAttr(float(softcap)), s.causal ? mlir::UnitAttr() : b.getUnitAttr());
+  causalAttentions += s.causal;
   opSource(out, op, layout);
   return true;
 }
@@ -572,15 +566,10 @@ bool Raiser::visitFusedAttention(Node &node) {
   }
   // The operator's own mask counts rows from the first key on, so it needs to know the past.
   bool hasPast = node.input(4) != nullptr || roles.pasts.empty();
-  s.masked = node.integer("is_causal", 0) != 0 && hasPast;
-  if (const Value *mask = node.input(3)) {
-    std::optional<int64_t> window =
-        isData(mask) ? std::nullopt : maskWindow(mask, mask->type == ElementType::Bool);
-    if (!window)
+  s.causal = node.integer("is_causal", 0) != 0 && hasPast;
+  if (const Value *mask = node.input(3))
+    if (isData(mask) || !applyMask(s, mask, mask->type == ElementType::Bool))
       return fail(node, "has a mask that is neither causal nor windowed");
-    s.masked = true;
-    s.window = *window;
-  }
   Layout result = *layout;
   if (flat) {
     result = transposed(*layout, {0, 2, 1, 3});
@@ -710,7 +699,7 @@ bool Raiser::visitGroupQuery(Node &node) {
     s.cap = double(cap);
     s.scale /= s.cap;
   }
-  s.masked = true;
+  s.causal = true;
   // The window counts the current position.
   s.window = std::max<int64_t>(node.integer("local_window_size", -1), 0);
   return finishAttention(node, out, s, operands[1],

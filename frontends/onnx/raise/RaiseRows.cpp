@@ -1,4 +1,4 @@
-//===- RaiseRows.cpp - embeddings, linears, norms, sums -------------------===//
+//===- RaiseRows.cpp - linears, norms, sums -------------------------------===//
 //
 // Part of llmc, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -75,6 +75,8 @@ mlir::Value Raiser::emit(Source *s) {
     return s->op;
   if (s->kind == Source::Kind::Linear)
     return s->op = emitLinear(s);
+  if (s->kind == Source::Kind::Shifted)
+    return s->op = emitShifted(s);
   mlir::Value input = emit(s->input);
   if (!input)
     return {};
@@ -157,45 +159,6 @@ std::optional<double> Raiser::scalar(const Value *value) const {
       value->constant->type == ElementType::String)
     return std::nullopt;
   return value->constant->number(0);
-}
-
-//===----------------------------------------------------------------------===//
-// Embedding
-//===----------------------------------------------------------------------===//
-
-bool Raiser::visitEmbed(Node &node) {
-  bool isBlocks = node.is("GatherBlockQuantized", "com.microsoft");
-  if (!node.is("Gather") && !isBlocks)
-    return false;
-  if (!isData(node.input(1)) || meanings[node.input(1)].kind != MeaningKind::Ids)
-    return false;
-  const Value *out = node.outputs[0];
-  if (isData(node.input(0)) || !out->shape || out->shape->empty())
-    return fail(node, "looks tokens up in something that is no constant table");
-  std::optional<int64_t> features = out->shape->back().constant();
-  WeightRef table;
-  if (isBlocks) {
-    if (node.integer("gather_axis", 0) != 0 || !features || !node.input(2) ||
-        node.integer("quantize_axis", 1) != node.input(0)->rank() - 1)
-      return fail(node, "is quantized along another axis than features");
-    std::optional<int64_t> rows = (*node.inputs[0]->shape)[0].constant();
-    table = weights.grouped(node.inputs[0], node.inputs[2], node.input(3), rows.value_or(0),
-                            *features, node.integer("block_size", 128), node.integer("bits", 4));
-  } else {
-    table = weights.table(node.inputs[0]);
-  }
-  if (!table || !features || table.columns != *features || node.integer("axis", 0) != 0)
-    return fail(node, "looks tokens up in a table that cannot be a weight");
-  std::string why;
-  mlir::FlatSymbolRefAttr symbol = weights.symbol(table, symbols, why);
-  if (!symbol)
-    return fail(node, why);
-  vocabulary = table.rows;
-  mlir::Value op =
-      llm::EmbedOp::create(b, newSource(Source::Kind::Op, out, 0)->loc, rowsType(*features),
-                           function.getArgument(0), symbol, b.getF32FloatAttr(1));
-  opSource(out, op, rowMajorLayout(out->shape->size(), *features));
-  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -486,6 +449,8 @@ bool Raiser::visitSum(Node &node) {
     return m.kind == MeaningKind::Rows || m.kind == MeaningKind::Function;
   };
   if (!isData(y)) {
+    if (visitShift(node, x, y))
+      return true;
     // A bias joins the linear or the norm before it.
     if (mx.kind != MeaningKind::Rows || !mx.layout || !y || y->type == ElementType::Undefined)
       return visitGeneric(node);

@@ -101,6 +101,27 @@ static bool isCosines(const Value &table) {
   return first != 0;
 }
 
+/// Rows of a table of constants. Shapes of what is computed are not known yet: then it has as many
+/// as the largest of what it is computed from.
+static std::optional<int64_t> rowsOfTable(const Value &table) {
+  std::optional<int64_t> rows;
+  llvm::SmallVector<const Value *> work = {&table};
+  constexpr size_t kMostValues = 16;
+  for (size_t i = 0; i < work.size() && i < kMostValues; ++i) {
+    const Value &value = *work[i];
+    if (value.shape) {
+      if (value.rank() == 2 || i == 0)
+        rows =
+            std::max(rows, value.shape->empty() ? std::nullopt : value.shape->front().constant());
+    } else if (value.producer) {
+      for (const Value *input : value.producer->inputs)
+        if (input)
+          work.push_back(input);
+    }
+  }
+  return rows;
+}
+
 /// True where the value ends as the index into a table of constants; `rows` is the table's, or -1
 /// for a table of cosines.
 static bool indexesTable(const Value *value, const llvm::DenseSet<const Value *> &constants,
@@ -114,8 +135,8 @@ static bool indexesTable(const Value *value, const llvm::DenseSet<const Value *>
     isTable = true;
     if (isCosines(*node->inputs[0]))
       rows = -1;
-    else if (rows != -1 && node->inputs[0]->shape && !node->inputs[0]->shape->empty())
-      rows = (*node->inputs[0]->shape)[0].constant();
+    else if (rows != -1)
+      rows = rowsOfTable(*node->inputs[0]);
   }
   return isTable;
 }
@@ -167,9 +188,18 @@ Error Raiser::findRoles() {
   if (!roles.ids)
     return unsupported(model.path(),
                        "no input indexes an embedding table, so this is no language model");
-  for (Value *input : integers)
-    if (input != roles.ids)
-      (isPositional(input, constants) ? roles.positions : roles.masks).push_back(input);
+  for (Value *input : integers) {
+    if (input == roles.ids)
+      continue;
+    // A table of so few rows is one of segments: no text has so few positions.
+    constexpr int64_t kMostTypes = 16;
+    std::optional<int64_t> rows;
+    bool isType = indexesTable(input, constants, rows) && rows && *rows >= 0 && *rows <= kMostTypes;
+    (isType                           ? roles.types
+     : isPositional(input, constants) ? roles.positions
+                                      : roles.masks)
+        .push_back(input);
+  }
   return Error::success();
 }
 
@@ -212,8 +242,9 @@ Error Raiser::bindShapes() {
         shape[i] = Dim(1);
   };
   bindIds(ids, rows);
-  for (Value *input : roles.positions)
-    bindIds(*input->shape, rows);
+  for (const std::vector<Value *> *inputs : {&roles.positions, &roles.types})
+    for (Value *input : *inputs)
+      bindIds(*input->shape, rows);
   for (Value *input : roles.masks) {
     Shape &shape = *input->shape;
     if (shape.size() >= 3 && !shape[shape.size() - 2].isConstant())
@@ -386,10 +417,10 @@ void Raiser::visit(Node &node) {
       }
       return;
     }
-  if (visitEmbed(node) || visitScores(node) || visitScoreArithmetic(node) || visitMove(node) ||
-      visitAppend(node) || visitExpand(node) || visitSlice(node) || visitLinear(node) ||
-      visitNorm(node) || visitFusedAttention(node) || visitGroupQuery(node) || visitSum(node) ||
-      visitProduct(node))
+  if (visitEmbed(node) || visitQuantized(node) || visitScores(node) || visitScoreArithmetic(node) ||
+      visitMove(node) || visitAppend(node) || visitExpand(node) || visitSlice(node) ||
+      visitLinear(node) || visitNorm(node) || visitFusedAttention(node) || visitGroupQuery(node) ||
+      visitSum(node) || visitProduct(node))
     return;
   visitGeneric(node);
 }
@@ -439,10 +470,19 @@ Expected<RaisedModel> Raiser::run() {
       visit(*node);
   }
 
-  // The logits are the rows among the outputs; with several, those of the most features.
+  // The logits are the rows among the outputs; with several, those of the most features. Where an
+  // output is pooled, they are what it is pooled from.
   const Value *logits = nullptr;
   Source *best = nullptr;
+  RaisedModel raised;
+  for (const Value *output : model.graph->outputs)
+    if (!raised.pooling && (raised.pooling = poolingOf(output))) {
+      logits = output;
+      best = meanings[output].source;
+    }
   for (const Value *output : model.graph->outputs) {
+    if (raised.pooling)
+      break;
     MeaningKind kind = meanings[output].kind;
     if (kind == MeaningKind::Cache || kind == MeaningKind::Past)
       continue;
@@ -463,11 +503,17 @@ Expected<RaisedModel> Raiser::run() {
     return blame(logits);
   if (Error error = checkCaches())
     return std::move(error);
+  raised.isEncoder = attentions > 0 && causalAttentions == 0;
+  if (!raised.isEncoder && causalAttentions != attentions)
+    return unsupported(model.path(), "attends to all positions in some layers and to earlier ones "
+                                     "alone in others, which is not supported");
+  if (raised.pooling && !raised.isEncoder)
+    return unsupported(model.path(),
+                       "pools the rows of a text, but its attention looks at earlier ones alone");
   mlir::func::ReturnOp::create(b, loc, result);
   function.setFunctionType(b.getFunctionType({ids, ids}, {result.getType()}));
   order();
-  RaisedModel raised;
-  raised.vocabulary = best->features;
+  raised.vocabulary = raised.isEncoder ? vocabulary : best->features;
   raised.layers = attentions;
   raised.context = contextLimit == INT64_MAX ? 0 : contextLimit;
   nameAll(raised);

@@ -12,8 +12,11 @@
 // Names are never looked at. The sections of the walk:
 //
 //   Raiser.cpp           the walk, moves (reshape, transpose, slice, ...), inputs
-//   RaiseRows.cpp        embeddings, linears, norms, sums, activations
+//   RaiseEmbedding.cpp   tokens and positions
+//   RaiseRows.cpp        linears, norms, sums, activations
 //   RaiseAttention.cpp   KV caches, scores, masks, fused attention
+//   RaiseQuantized.cpp   products of codes that are made while the model runs
+//   RaisePooling.cpp     the rows of a text made one, as sentence encoders do
 //   Recognize.cpp        functions of rows: what they are, by running them (Probe.h)
 //   WeightRefs.cpp       constants -> llm.weight and recipes
 //   Finish.cpp           order, layers and names of the canonical form
@@ -39,9 +42,10 @@ namespace llmc::onnx {
 
 /// Rows of the llm dialect: what they are made of, and the op once something needs it. Linears
 /// stay open so that a slice of one becomes a linear of some of its rows, and a bias or a scale
-/// that follows joins it; norms, so that their weight and bias do.
+/// that follows joins it; norms, so that their weight and bias do; embedded tokens, so that all
+/// that is added to them by position becomes one table.
 struct Source {
-  enum class Kind : uint8_t { Op, Linear, Norm } kind = Kind::Op;
+  enum class Kind : uint8_t { Op, Linear, Norm, Shifted } kind = Kind::Op;
   const Value *root = nullptr;      ///< the ONNX value that these rows are
   Layout layout;                    ///< of root
   std::vector<const Value *> views; ///< root, and the same rows in other layouts
@@ -49,7 +53,7 @@ struct Source {
   mlir::Value op; ///< null: not made yet
   mlir::Location loc;
 
-  Source *input = nullptr; ///< Linear, Norm
+  Source *input = nullptr; ///< Linear, Norm, Shifted
   WeightRef weight;        ///< Linear, Norm; a norm may have none yet
   std::optional<WeightRef> bias;
   Source *whole = nullptr; ///< the linear that this one is some rows of
@@ -57,6 +61,8 @@ struct Source {
   llm::NormKind norm = llm::NormKind::Rms;
   double epsilon = 0;
   int64_t groups = 1;
+  /// Shifted: what is added, [positions, features], or one row for all positions.
+  std::vector<double> shift;
 
   explicit Source(mlir::Location loc) : loc(loc) {}
 };
@@ -71,7 +77,7 @@ struct Scores {
   bool capped = false;
   double cap = 1;
   int64_t window = 0;
-  bool masked = false, isProbability = false;
+  bool causal = false, isProbability = false;
 };
 
 /// Keys or values: earlier ones and the step's.
@@ -82,17 +88,37 @@ struct Cache {
 };
 
 struct Meaning {
-  enum class Kind : uint8_t { None, Ids, Rows, Function, Past, Cache, Scores };
+  enum class Kind : uint8_t {
+    None,
+    Ids,
+    Rows,
+    Function,
+    Past,
+    Cache,
+    Scores,
+    Codes,      ///< rows as codes of 8 bits, in steps of their own
+    CodeScale,  ///< what such codes count, perhaps times the scale of a weight
+    Product,    ///< of such codes and a weight's: integers
+    TokenCodes, ///< rows of an embedding table that has codes
+  };
   Kind kind = Kind::None;
   std::string why;          ///< None: what stood in the way
-  Source *source = nullptr; ///< Rows, Function
+  Source *source = nullptr; ///< Rows, Function; Codes, CodeScale: of what; Product: by what
   std::optional<Layout>
       layout; ///< Rows, Cache, Scores; of a function only where it is that of rows
   // What a function does besides arithmetic on single elements.
   bool reduces = false, mixes = false, positional = false;
   int cache = -1;    ///< Past, Cache
   double factor = 1; ///< Cache: what keys have been multiplied by
+  /// CodeScale: of the weight, or null. Product, TokenCodes: the weight's codes, and zero points.
+  const Value *scales = nullptr, *codes = nullptr, *zeros = nullptr;
   std::shared_ptr<Scores> scores;
+};
+
+/// What a graph makes of the rows of a text.
+struct Pooling {
+  llvm::StringRef kind; ///< "mean", "cls", "last"
+  bool normalize = false;
 };
 
 /// The result: a module and what its weights refer to.
@@ -101,6 +127,8 @@ struct RaisedModel {
   std::vector<SourceFile> extraFiles; ///< constants that are in no file; numbered after the model's
   int64_t vocabulary = 0, layers = 0;
   int64_t context = 0; ///< positions that tables in the graph have; 0: not limited
+  bool isEncoder = false;
+  std::optional<Pooling> pooling; ///< where an output is pooled
 };
 
 class Raiser {
@@ -123,8 +151,20 @@ private:
   llvm::Error blame(const Value *value);
   void copyMeaning(Node &node, const Value *from);
 
-  // RaiseRows.cpp
+  // RaiseEmbedding.cpp
   bool visitEmbed(Node &node);
+  bool visitShift(Node &node, const Value *rows, const Value *added);
+  std::optional<std::vector<double>> rowsByPosition(const Value *value, int64_t features);
+  std::optional<std::vector<double>> rowsOfStep(const Value *value, int64_t features,
+                                                int64_t sequence, int64_t past);
+  mlir::Value emitShifted(Source *source);
+  bool makeEmbed(Node &node, const Value *out, const WeightRef &table);
+
+  // RaiseQuantized.cpp
+  bool visitQuantized(Node &node);
+  bool visitCodeProduct(Node &node);
+
+  // RaiseRows.cpp
   bool visitLinear(Node &node);
   bool visitNorm(Node &node);
   bool visitSum(Node &node);
@@ -169,6 +209,10 @@ private:
   /// Window of a causal mask (0: none); nothing where the value is no such mask. `isCondition`:
   /// true means visible; else it is added to scores.
   std::optional<int64_t> maskWindow(const Value *value, bool isCondition);
+  /// True for a mask that hides nothing of a sequence without padding.
+  bool hidesNothing(const Value *value, bool isCondition);
+  /// Takes a mask into account; false where it is none that is known.
+  bool applyMask(Scores &scores, const Value *value, bool isCondition);
   bool checkMask(Probe &probe, const Value *value, bool isCondition, int64_t &window);
   std::optional<RopeTable> ropeOf(const Value *value, Source *source, const Layout &layout,
                                   int64_t headDim);
@@ -193,6 +237,9 @@ private:
   std::optional<RopeTable> tableOf(const Value *cos, const Value *sin, llm::RopeKind kind,
                                    int64_t dims);
 
+  // RaisePooling.cpp
+  std::optional<Pooling> poolingOf(const Value *value);
+
   // Finish.cpp
   llvm::Error checkCaches();
   void order();
@@ -215,7 +262,7 @@ private:
   mlir::func::FuncOp function;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::Value positions;
-  int64_t attentions = 0, vocabulary = 0;
+  int64_t attentions = 0, causalAttentions = 0, vocabulary = 0;
   int64_t contextLimit = INT64_MAX; ///< positions that stored tables have
 };
 

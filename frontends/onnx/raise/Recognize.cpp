@@ -436,3 +436,40 @@ std::optional<int64_t> Raiser::maskWindow(const Value *value, bool isCondition) 
       return std::nullopt;
   return masks[value] = std::max<int64_t>(window, 0);
 }
+
+bool Raiser::hidesNothing(const Value *value, bool isCondition) {
+  std::vector<std::pair<int64_t, int64_t>> steps = {{1, 0}, {5, 0}, {40, 0}};
+  if (!roles.pasts.empty())
+    steps = {{1, 7}, {5, 0}, {4, 3}, {9, 40}};
+  for (auto [sequence, past] : steps) {
+    llvm::Expected<Tensor> mask = probe(sequence, past).evaluate(*value);
+    if (!mask) {
+      llvm::consumeError(mask.takeError());
+      return false;
+    }
+    int64_t time = sequence + (roles.pasts.empty() ? 0 : past);
+    auto is = [&](size_t fromBack, int64_t size) {
+      if (mask->dims.size() < fromBack)
+        return true;
+      int64_t dim = mask->dims[mask->dims.size() - fromBack];
+      return dim == 1 || dim == size;
+    };
+    if (!is(1, time) || !is(2, sequence))
+      return false;
+    for (double element : mask->doubles())
+      if ((element != 0) != isCondition)
+        return false;
+  }
+  return true;
+}
+
+bool Raiser::applyMask(Scores &scores, const Value *value, bool isCondition) {
+  if (hidesNothing(value, isCondition))
+    return true;
+  std::optional<int64_t> window = maskWindow(value, isCondition);
+  if (!window)
+    return false;
+  scores.causal = true;
+  scores.window = *window;
+  return true;
+}

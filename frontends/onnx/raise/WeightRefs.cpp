@@ -91,7 +91,127 @@ const Value *WeightRefs::baseOf(const Value *value, bool &transposed) {
   return &result;
 }
 
+/// The constant of 8-bit integers behind casts to a float; null where it is anything else.
+static const Value *castCodes(const Value *value) {
+  while (value && value->producer && !(value->constant && value->constant->isMapped()) &&
+         (value->producer->is("Cast") || value->producer->is("Identity")))
+    value = value->producer->input(0);
+  bool isCodes = value && value->constant && value->constant->dims.size() == 2 &&
+                 (value->type == ElementType::Int8 || value->type == ElementType::UInt8);
+  return isCodes ? value : nullptr;
+}
+
+namespace {
+/// (codes - zeros) * scales, a matrix as it lies in the file.
+struct Dequantized {
+  const Value *codes = nullptr, *scales = nullptr, *zeros = nullptr;
+  int64_t axis = -1; ///< of scales and zeros that are vectors; -1: they broadcast as tensors do
+};
+} // namespace
+
+/// DequantizeLinear, or the arithmetic that it stands for.
+static Dequantized dequantized(const Node &node) {
+  Dequantized found;
+  if (node.is("DequantizeLinear") || node.is("DequantizeLinear", "com.microsoft")) {
+    int64_t axis = node.integer("axis", 1);
+    if (node.integer("block_size", 0) == 0)
+      found = {castCodes(node.input(0)), node.input(1), node.input(2), axis < 0 ? axis + 2 : axis};
+    return found;
+  }
+  if (!node.is("Mul") || node.inputs.size() != 2)
+    return found;
+  for (size_t i = 0; i < 2 && !found.codes; ++i) {
+    const Value *product = node.input(i), *zeros = nullptr;
+    if (product && product->producer && product->producer->is("Sub")) {
+      zeros = product->producer->input(1);
+      product = product->producer->input(0);
+    }
+    found = {castCodes(product), node.input(1 - i), zeros, -1};
+  }
+  return found;
+}
+
+/// One number for every row: of a constant with one in all, or with one per index of `axis` of
+/// [rows, columns]; nothing where it is anything else.
+static std::optional<std::vector<double>> numbersOfRows(const Value *value, int64_t vectorAxis,
+                                                        int64_t axis, int64_t rows) {
+  const Value *constant = value;
+  while (constant && !constant->constant && constant->producer && constant->producer->is("Cast"))
+    constant = constant->producer->input(0);
+  if (!constant || !constant->constant || constant->constant->type == ElementType::String)
+    return std::nullopt;
+  const Tensor &tensor = *constant->constant;
+  if (tensor.elements() == 1)
+    return std::vector<double>(size_t(rows), tensor.number(0));
+  if (tensor.elements() != rows)
+    return std::nullopt;
+  // A vector lies along the last axis, if nothing else is said.
+  int64_t at = int64_t(tensor.dims.size()) - 1;
+  while (at >= 0 && tensor.dims[size_t(at)] != rows)
+    --at;
+  int64_t own = tensor.dims.size() == 1 && vectorAxis >= 0 ? vectorAxis
+                                                           : at + 2 - int64_t(tensor.dims.size());
+  return own == axis ? std::optional(tensor.doubles()) : std::nullopt;
+}
+
+/// 8-bit codes with a scale per row of the matrix, taken as they are; none where `value` is none.
+WeightRef WeightRefs::scaledRows(const Value *value, bool isTransposed) {
+  WeightRef ref;
+  bool transposed = !isTransposed;
+  while (value && value->producer &&
+         (value->producer->is("Identity") || isMatrixTranspose(*value->producer))) {
+    transposed ^= !value->producer->is("Identity");
+    value = value->producer->input(0);
+  }
+  if (!value || !value->producer)
+    return ref;
+  Dequantized found = dequantized(*value->producer);
+  return scaledCodes(found.codes, found.scales, found.zeros, found.axis, !transposed);
+}
+
+WeightRef WeightRefs::scaledCodes(const Value *codesValue, const Value *scalesValue,
+                                  const Value *zerosValue, int64_t axis, bool isTransposed) {
+  WeightRef ref;
+  const Value *base = castCodes(codesValue);
+  if (!base)
+    return ref;
+  bool transposed = !isTransposed;
+  const Tensor &codes = *base->constant;
+  int64_t rows = codes.dims[transposed], columns = codes.dims[!transposed];
+  if (rows <= 0 || columns <= 0)
+    return ref;
+  auto scales = numbersOfRows(scalesValue, axis, transposed, rows);
+  auto zeros = zerosValue ? numbersOfRows(zerosValue, axis, transposed, rows)
+                          : std::vector<double>(size_t(rows), 0.0);
+  if (!scales || !zeros)
+    return ref;
+  auto keep = [&](ElementType type, llvm::ArrayRef<double> numbers) {
+    Value &made = this->made.emplace_back();
+    made.name = base->name;
+    made.type = type;
+    made.constant = Tensor::ofDoubles(type, {rows}, numbers);
+    return &made;
+  };
+  // The middle code is 0 without zero points.
+  double middle = codes.type == ElementType::UInt8 ? 128 : 0;
+  if (llvm::any_of(*zeros, [&](double zero) { return zero != middle; })) {
+    ref.zeros = keep(codes.type, *zeros);
+    if (ref.zeros->constant->doubles() != *zeros)
+      return WeightRef();
+  }
+  ref.scales = keep(ElementType::Float, *scales);
+  ref.value = base;
+  ref.perRow = true;
+  ref.bits = 8;
+  ref.transposed = transposed;
+  ref.rows = ref.allRows = rows;
+  ref.columns = columns;
+  return ref;
+}
+
 WeightRef WeightRefs::matrix(const Value *value, bool isTransposed) {
+  if (WeightRef scaled = scaledRows(value, isTransposed))
+    return scaled;
   // The matrix of a linear is [N, K]; a MatMul's operand is [K, N].
   WeightRef ref;
   bool transposed = !isTransposed;
@@ -151,6 +271,19 @@ WeightRef WeightRefs::ones(int64_t size) {
   return vector(&value);
 }
 
+WeightRef WeightRefs::computed(StringRef name, int64_t rows, int64_t columns,
+                               llvm::ArrayRef<double> values) {
+  Value &value = made.emplace_back();
+  value.name = model.keep(name.str());
+  value.type = ElementType::Float;
+  value.constant = Tensor::ofDoubles(ElementType::Float, {rows, columns}, values);
+  WeightRef ref;
+  ref.value = &value;
+  ref.rows = ref.allRows = rows;
+  ref.columns = columns;
+  return ref;
+}
+
 int64_t WeightRefs::remember(llvm::ArrayRef<uint8_t> bytes) {
   auto [it, isNew] = remembered.try_emplace(bytes.data(), 0);
   if (isNew) {
@@ -168,6 +301,22 @@ std::pair<int64_t, int64_t> WeightRefs::place(const Tensor &tensor) {
   return {int64_t(model.files.size()), remember(tensor.bytes)};
 }
 
+/// The encoding of codes with a scale per row, and where its parts are.
+std::string WeightRefs::describeRows(const WeightRef &ref, llm::PartsAttr &parts) {
+  const Tensor &codes = *ref.value->constant;
+  StringRef kind = codes.type == ElementType::UInt8 ? "u8" : "i8";
+  // One group: along rows the parts are next to each other, along columns there is one.
+  int64_t stride = ref.transposed ? ref.allRows : 1;
+  auto part = [&](const Value *value, StringRef kind) {
+    auto [file, offset] = place(*value->constant);
+    return llm::PartAttr::get(&context, kind, file, offset, stride);
+  };
+  parts = llm::PartsAttr::get(&context, kind, ref.transposed ? ref.allRows : ref.columns,
+                              part(ref.scales, "f32"),
+                              ref.zeros ? part(ref.zeros, kind) : llm::PartAttr(), ref.transposed);
+  return ref.zeros ? "int8_row_zp_f32" : "int8_row_f32";
+}
+
 mlir::FlatSymbolRefAttr WeightRefs::symbol(const WeightRef &ref, mlir::OpBuilder &symbols,
                                            std::string &why) {
   const Tensor *tensor = &*ref.value->constant;
@@ -176,7 +325,10 @@ mlir::FlatSymbolRefAttr WeightRefs::symbol(const WeightRef &ref, mlir::OpBuilder
   llvm::SmallVector<mlir::Attribute> recipe;
   llvm::SmallVector<int64_t> shape;
   llm::PartsAttr parts;
-  if (ref.group) {
+  if (ref.perRow) {
+    encoding = describeRows(ref, parts);
+    shape = {ref.allRows, ref.columns};
+  } else if (ref.group) {
     std::optional<StringRef> codes = codeKind(tensor->type, ref.bits);
     StringRef scales = floatEncoding(ref.scales->constant->type);
     if (!codes || (scales != "f32" && scales != "f16")) {

@@ -35,6 +35,7 @@ struct WeightRef {
   // Block-quantized: codes in `value`, one scale per group of a row, and zero points.
   const Value *scales = nullptr, *zeros = nullptr;
   int64_t group = 0, bits = 0;
+  bool perRow = false; ///< one scale (and zero point) per row, in `scales`; `transposed` as above
 
   explicit operator bool() const { return value != nullptr; }
   WeightRef slice(int64_t first, int64_t count) const {
@@ -58,8 +59,16 @@ public:
   /// Rows of codes with a scale per group: MatMulNBits, GatherBlockQuantized.
   WeightRef grouped(const Value *codes, const Value *scales, const Value *zeros, int64_t rows,
                     int64_t columns, int64_t group, int64_t bits);
+  /// (codes - zeros) * scales, 8 bits with a scale (and zero point) per row, or one for all: the
+  /// operand of a product, [K, N] (or [N, K] where `isTransposed`). `axis` is that of scales which
+  /// are vectors, -1: they broadcast. `zeros` may be null.
+  WeightRef scaledCodes(const Value *codes, const Value *scales, const Value *zeros, int64_t axis,
+                        bool isTransposed);
   /// A vector of ones.
   WeightRef ones(int64_t size);
+  /// A matrix of float32 that is in no file.
+  WeightRef computed(llvm::StringRef name, int64_t rows, int64_t columns,
+                     llvm::ArrayRef<double> values);
 
   /// The symbol of a weight, declared with `symbols` when first asked for. Null: its element type
   /// or form cannot be a weight; `why` says so.
@@ -73,6 +82,8 @@ private:
   std::pair<int64_t, int64_t> place(const Tensor &tensor);
   int64_t remember(llvm::ArrayRef<uint8_t> bytes);
   const Value *baseOf(const Value *value, bool &transposed);
+  WeightRef scaledRows(const Value *value, bool isTransposed);
+  std::string describeRows(const WeightRef &ref, llm::PartsAttr &parts);
 
   Model &model;
   mlir::MLIRContext &context;

@@ -20,6 +20,8 @@
  *   llmc_session_free(session);
  *   llmc_model_free(model);
  *
+ * Encoders make vectors of texts instead, with llmc_embed (Embeddings, below).
+ *
  * A function that can fail returns an llmc_status; llmc_last_error() then says
  * why, in one line. No function throws, prints or ends the process. Models may
  * be used by several threads at once, a session by one at a time.
@@ -61,6 +63,7 @@ typedef struct llmc_model llmc_model;
 typedef struct llmc_session llmc_session;
 typedef struct llmc_sampler llmc_sampler;
 typedef struct llmc_graph llmc_graph;
+typedef struct llmc_embedder llmc_embedder;
 
 /* "0.1.0" */
 LLMC_API const char *llmc_version(void);
@@ -255,10 +258,56 @@ LLMC_API llmc_status llmc_generate(llmc_session *session, const int32_t *ids, si
                                    const llmc_generate_options *options, llmc_text_fn on_text,
                                    void *user, llmc_generate_result *result);
 
+/*--- Embeddings -----------------------------------------------------------
+ *
+ * A sentence encoder makes a vector of a text. Where the artifact pools nothing,
+ * it makes one of each of the text's tokens. */
+
+/* 1 if the model is a sentence encoder. */
+LLMC_API int llmc_model_is_encoder(const llmc_model *model);
+
+/* Floats of an embedding; 0 where the model is no encoder. */
+LLMC_API int32_t llmc_model_embedding_size(const llmc_model *model);
+
+typedef struct llmc_embedder_options {
+  size_t struct_size;
+  uint32_t threads;       /* 0: the cores that this process may use */
+  uint32_t context_limit; /* tokens of a text; 0: the artifact's */
+  int no_truncate;        /* 0 (default): a text that is too long loses its end */
+} llmc_embedder_options;
+
+LLMC_API void llmc_embedder_options_init(llmc_embedder_options *options);
+
+LLMC_API llmc_status llmc_embedder_create(const llmc_model *model,
+                                          const llmc_embedder_options *options,
+                                          llmc_embedder **embedder);
+LLMC_API void llmc_embedder_free(llmc_embedder *embedder);
+
+/* A text as bytes; it need not be UTF-8. */
+typedef struct llmc_text {
+  const char *bytes;
+  size_t length;
+} llmc_text;
+
+/* Embeds texts: `out` gets [count, embedding_size] floats, one row for each. One
+ * text is computed by all threads, of several each by one. An embedding has the
+ * same bits whatever texts are beside it. `truncated` (may be NULL) gets the
+ * number of texts that lost their end. LLMC_INVALID_ARGUMENT where a text has no
+ * tokens, LLMC_OUT_OF_RANGE where one is too long and may not be cut,
+ * LLMC_UNSUPPORTED where the artifact does not pool: use llmc_embed_tokens. */
+LLMC_API llmc_status llmc_embed(llmc_embedder *embedder, const llmc_text *texts, size_t count,
+                                float *out, size_t *truncated);
+
+/* Embeds one sequence of tokens as they are: those in front and behind that the
+ * model wants are among them (LLMC_ADD_SPECIAL). `out` gets embedding_size floats
+ * or, where the artifact does not pool, so many for each token. */
+LLMC_API llmc_status llmc_embed_tokens(llmc_embedder *embedder, const int32_t *ids, size_t count,
+                                       float *out);
+
 /*--- Graphs -----------------------------------------------------------------
  *
- * An artifact that is no language model has named tensors in and out. Write the
- * inputs, run, read the outputs. */
+ * An artifact of neither kind has named tensors in and out. Write the inputs, run,
+ * read the outputs. */
 
 typedef struct llmc_tensor_info {
   const char *name;
@@ -269,7 +318,7 @@ typedef struct llmc_tensor_info {
   void *data; /* dense, row-major, in the graph's own memory */
 } llmc_tensor_info;
 
-/* 1 if the model is a graph, 0 if it is a language model. */
+/* 1 if the model is a graph, 0 if it is a language model or an encoder. */
 LLMC_API int llmc_model_is_graph(const llmc_model *model);
 
 /* `threads` 0: the cores that this process may use. */

@@ -7,7 +7,9 @@ llm.weight @places [64, 32] "f32" from 0 at 4096 recipe [#llm.pack<"panel16">]
 llm.weight @o [32, 32] "f32" from 0 at 16384 recipe [#llm.pack<"panel16">]
 llm.kv @kv {heads = 2, head_dim = 16, encoding = "f16", capacity = 512, k_offset = 0, v_offset = 65536}
 
-// CHECK-LABEL: sched.program @decode
+// One program, which takes a text as a whole.
+// CHECK-NOT: sched.program @{{decode|verify|prefill}}
+// CHECK-LABEL: sched.program @encode
 // CHECK: sched.dispatch @[[TOKENS:embed_[0-9]]] {{.*}}read weight @table
 // CHECK: sched.dispatch @[[PLACES:embed_[0-9]]] {{.*}}read weight @places
 // CHECK: sched.dispatch @[[ATTEND:attend_[0-9]]] <base = 2, row_block = 8>
@@ -15,8 +17,7 @@ llm.kv @kv {heads = 2, head_dim = 16, encoding = "f16", capacity = 512, k_offset
 // CHECK-NOT: positions
 // CHECK: sched.embed_kernel @[[PLACES]] {{.*}}positions
 // CHECK: sched.attend_kernel @[[ATTEND]] {{.*}}bidirectional
-// CHECK-LABEL: sched.program @prefill
-// CHECK: sched.dispatch @[[ATTEND]] <base = 2, row_block = 8>
+// CHECK-NOT: sched.program
 func.func @forward(%ids: tensor<?xi32>, %pos: tensor<?xi32>) -> tensor<?x32xf32> {
   %t = llm.embed %ids, @table : (tensor<?xi32>) -> tensor<?x32xf32>
   %p = llm.embed %pos, @places : (tensor<?xi32>) -> tensor<?x32xf32>

@@ -8,10 +8,13 @@
 #include "tests/unit/support/ChainModel.h"
 
 #include <fstream>
+#include <string>
 
 int main(int argc, char **argv) {
+  const std::string kind = argc == 3 ? argv[2] : "";
   llmc::test::ChainModel chain = llmc::test::ChainModel::counting(32);
-  if (argc == 3) // with code for CUDA devices
+  chain.encoder = kind == "encoder";
+  if (kind == "cuda") // with code for CUDA devices
     chain.variants.push_back({"sm90", {}, 90});
   chain.endTokens = {20};
   chain.chatTemplate = "{% for m in messages %}t1 {{ m.content }}{% endfor %}"

@@ -6,7 +6,7 @@
  *===----------------------------------------------------------------------===
  *
  * Arguments: the chain model of CapiFixture.cpp; "cuda" where it must run on a CUDA
- * device. Exit status 0 if all is well.
+ * device, "encoder" where it is one. Exit status 0 if all is well.
  *
  *===----------------------------------------------------------------------===*/
 
@@ -199,11 +199,58 @@ static void test_drafts(llmc_session *session) {
   CHECK(llmc_rollback(session, 4) == LLMC_OK);
 }
 
+static void test_embeddings(const char *path) {
+  llmc_model *model = NULL;
+  llmc_session *session = NULL;
+  llmc_embedder *embedder = NULL;
+  llmc_embedder_options options;
+  static const int32_t ids[] = {7, 8}, bad[] = {32};
+  static const char *const bytes[] = {"t7 t8 ", "t3 ", "t1 t2 t3 t4 t5 ", ""};
+  llmc_text texts[4];
+  float out[3 * 32], row[32];
+  size_t i, truncated = 9;
+  CHECK(llmc_model_load(path, NULL, &model) == LLMC_OK);
+  if (!model)
+    return;
+  CHECK(llmc_model_is_encoder(model) && !llmc_model_is_graph(model));
+  CHECK(llmc_model_embedding_size(model) == 32);
+  CHECK(llmc_session_create(model, NULL, &session) == LLMC_UNSUPPORTED && !session);
+  llmc_embedder_options_init(&options);
+  options.threads = 2;
+  options.context_limit = 65;
+  CHECK(llmc_embedder_create(model, &options, &embedder) == LLMC_OUT_OF_RANGE && !embedder);
+  options.context_limit = 4;
+  CHECK(llmc_embedder_create(model, &options, &embedder) == LLMC_OK);
+  llmc_model_free(model);
+  if (!embedder)
+    return;
+  for (i = 0; i < 4; ++i) {
+    texts[i].bytes = bytes[i];
+    texts[i].length = strlen(bytes[i]);
+  }
+  /* The last row of a text: its token's successor is 10. */
+  CHECK(llmc_embed(embedder, texts, 3, out, &truncated) == LLMC_OK && truncated == 1);
+  CHECK(out[9] == 10.0f && out[32 + 4] == 10.0f && out[64 + 5] == 10.0f);
+  CHECK(llmc_embed_tokens(embedder, ids, 2, row) == LLMC_OK);
+  CHECK(memcmp(row, out, sizeof row) == 0);
+  CHECK(llmc_embed(embedder, texts, 0, out, NULL) == LLMC_OK);
+  CHECK(llmc_embed(embedder, texts + 1, 3, out, NULL) == LLMC_INVALID_ARGUMENT);
+  CHECK(strstr(llmc_last_error(), "text 2") != NULL);
+  CHECK(llmc_embed_tokens(embedder, bad, 1, row) == LLMC_OUT_OF_RANGE);
+  CHECK(llmc_embed_tokens(embedder, ids, 0, row) == LLMC_INVALID_ARGUMENT);
+  llmc_embedder_free(embedder);
+}
+
 int main(int argc, char **argv) {
   llmc_model *model = NULL;
   llmc_session *session = NULL;
   llmc_session_options options;
+  llmc_embedder *embedder = NULL;
   const int has_cuda = argc == 3 && strcmp(argv[2], "cuda") == 0;
+  if (argc == 3 && strcmp(argv[2], "encoder") == 0) {
+    test_embeddings(argv[1]);
+    return failures != 0;
+  }
   if (argc != 2 && !has_cuda)
     return 1;
   CHECK(strlen(llmc_version()) > 0);
@@ -216,6 +263,9 @@ int main(int argc, char **argv) {
   CHECK(llmc_model_vocab_size(model) == 32);
   CHECK(llmc_model_context_length(model) == 64);
   CHECK(llmc_model_is_end(model, 20) && !llmc_model_is_end(model, 19));
+  CHECK(!llmc_model_is_encoder(model) && llmc_model_embedding_size(model) == 0);
+  CHECK(llmc_embedder_create(model, NULL, &embedder) == LLMC_UNSUPPORTED && !embedder);
+  llmc_embedder_free(NULL);
   test_text(model);
 
   llmc_session_options_init(&options);

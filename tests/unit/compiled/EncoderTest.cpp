@@ -6,10 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // A module of the llm dialect with random weights goes through all phases into
-// an artifact; what a session computes of it is compared with the interpreter.
+// an artifact; what the runtime computes of it is compared with the interpreter.
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/llm/Encoder.h"
 #include "compiler/artifact/Writer.h"
 #include "compiler/codegen/cpu/CodeObject.h"
 #include "compiler/driver/Phases.h"
@@ -103,7 +104,7 @@ protected:
     return registry;
   }
 
-  void build(bool f32) {
+  void build(bool f32, const std::string &pooling = "none", bool normalize = false) {
     Source source = encoder(2);
     std::string text = source.symbols +
                        "func.func @forward(%ids: tensor<?xi32>, %pos: tensor<?xi32>) -> "
@@ -122,6 +123,7 @@ protected:
     PipelineOptions options;
     options.f32Activations = f32;
     options.context = kContext;
+    options.prefillRows = kContext;
     for (Phase phase : {Phase::Fuse, Phase::PlanKv, Phase::Schedule}) {
       mlir::PassManager pm(&context);
       buildPhasePipeline(pm, phase, options);
@@ -135,6 +137,10 @@ protected:
     contents.model.vocab = kVocabulary;
     contents.model.hidden = kWidth;
     contents.model.context = kContext;
+    contents.model.isEncoder = true;
+    contents.model.width = kWidth;
+    contents.model.pooling = pooling;
+    contents.model.normalize = normalize;
     contents.model.activations = f32 ? "f32" : "int8";
     contents.model.numerics = "strict";
     contents.tokenizer = &tokenizer;
@@ -152,21 +158,33 @@ protected:
     ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
   }
 
-  /// The rows of a text, [tokens, kWidth].
-  std::vector<float> compute(llvm::ArrayRef<int32_t> tokens, unsigned threads) {
+  std::unique_ptr<rt::Encoder> load(unsigned threads, rt::EncoderOptions options = {}) {
     auto model = rt::Model::load(path);
     EXPECT_TRUE(model.ok()) << model.status().message();
     auto pool = rt::WorkerPool::create(threads);
-    auto session = rt::Session::create(model.take(), pool.take());
-    EXPECT_TRUE(session.ok()) << session.status().message();
-    std::vector<float> rows;
-    auto status = session.value()->prefill({tokens.data(), tokens.size()},
-                                           [&](uint32_t, std::span<const float> some) {
-                                             rows.insert(rows.end(), some.begin(), some.end());
-                                             return true;
-                                           });
+    auto encoder = rt::Encoder::create(model.take(), pool.take(), options);
+    EXPECT_TRUE(encoder.ok()) << encoder.status().message();
+    return encoder.take();
+  }
+
+  /// What the encoder gives for texts: all their rows, or a row for each.
+  static std::vector<float> embed(rt::Encoder &encoder,
+                                  const std::vector<std::vector<int32_t>> &texts) {
+    std::vector<rt::EncoderInput> inputs;
+    size_t rows = 0;
+    for (const std::vector<int32_t> &tokens : texts) {
+      inputs.push_back({tokens});
+      rows += encoder.isPooled() ? 1 : tokens.size();
+    }
+    std::vector<float> result(rows * kWidth);
+    auto status = encoder.embed(inputs, result.data());
     EXPECT_TRUE(status.ok()) << status.message();
-    return rows;
+    return result;
+  }
+
+  /// The rows of a text, [tokens, kWidth].
+  std::vector<float> compute(llvm::ArrayRef<int32_t> tokens, unsigned threads) {
+    return embed(*load(threads), {tokens.vec()});
   }
 
   std::vector<float> expected(llvm::ArrayRef<int32_t> tokens) {
@@ -230,6 +248,65 @@ TEST_F(Encoder, IsCloseWithQuantizedActivations) {
   std::vector<float> ours = compute(tokens, 2), theirs = expected(tokens);
   ASSERT_EQ(ours.size(), theirs.size());
   EXPECT_GT(cosine(ours, theirs), 0.999);
+}
+
+TEST_F(Encoder, PoolsRows) {
+  std::vector<int32_t> tokens = text(9);
+  struct Case {
+    const char *pooling;
+    bool normalize;
+  };
+  for (auto [pooling, normalize] :
+       {Case{"mean", false}, Case{"mean", true}, Case{"cls", false}, Case{"last", true}}) {
+    build(/*f32=*/true, pooling, normalize);
+    std::vector<float> rows = expected(tokens), want(kWidth);
+    for (int64_t i = 0; i < kWidth; ++i) {
+      for (size_t r = 0; r < tokens.size(); ++r)
+        want[i] += rows[r * kWidth + i] / float(tokens.size());
+      if (pooling != std::string("mean"))
+        want[i] = rows[(pooling == std::string("cls") ? 0 : tokens.size() - 1) * kWidth + i];
+    }
+    float square = 0;
+    for (float x : want)
+      square += x * x;
+    std::vector<float> got = compute(tokens, 1);
+    ASSERT_EQ(got.size(), size_t(kWidth));
+    for (int64_t i = 0; i < kWidth; ++i)
+      EXPECT_NEAR(got[i], normalize ? want[i] / std::sqrt(square) : want[i], kClose) << pooling;
+  }
+}
+
+TEST_F(Encoder, TextsDoNotTouchEachOther) {
+  build(/*f32=*/false, "mean", true);
+  std::vector<std::vector<int32_t>> texts;
+  std::vector<float> alone;
+  for (size_t length : {3u, 1u, 40u, 17u, 16u, 5u, 300u}) {
+    texts.push_back(text(length));
+    std::vector<float> row = compute(texts.back(), 1);
+    alone.insert(alone.end(), row.begin(), row.end());
+  }
+  // With fewer workers than texts and with more.
+  for (unsigned threads : {1u, 2u, 3u, 16u})
+    EXPECT_EQ(embed(*load(threads), texts), alone) << threads;
+}
+
+TEST_F(Encoder, RefusesWhatItCannotCompute) {
+  build(/*f32=*/true, "mean", true);
+  auto encoder = load(1, {.contextLimit = 8});
+  EXPECT_EQ(encoder->check({}).code(), rt::StatusCode::InvalidArgument);
+  EXPECT_EQ(encoder->check(text(9)).code(), rt::StatusCode::OutOfRange);
+  std::vector<int32_t> unknown = {3, kVocabulary};
+  EXPECT_EQ(encoder->check(unknown).code(), rt::StatusCode::OutOfRange);
+  unknown[1] = -1;
+  EXPECT_EQ(encoder->check(unknown).code(), rt::StatusCode::OutOfRange);
+  EXPECT_EQ(encoder->tokenize("a text").status().code(), rt::StatusCode::Unsupported);
+  auto model = rt::Model::load(path);
+  auto pool = rt::WorkerPool::create(1);
+  auto longer = rt::Encoder::create(model.value(), pool.take(), {.contextLimit = kContext + 1});
+  EXPECT_EQ(longer.status().code(), rt::StatusCode::OutOfRange);
+  pool = rt::WorkerPool::create(1);
+  auto session = rt::Session::create(model.value(), pool.take());
+  EXPECT_NE(session.status().message().find("--embed"), std::string::npos);
 }
 
 } // namespace

@@ -115,6 +115,25 @@ TEST(Artifact, HostileValuesAreRefused) {
   }
 }
 
+TEST(Artifact, HostileEncodersAreRefused) {
+  using Spoil = std::function<void(ChainModel &)>;
+  const std::pair<const char *, Spoil> cases[] = {
+      {"no encode program", [](ChainModel &m) { m.encodeName = "decode"; }},
+      {"no encode program", [](ChainModel &m) { m.encodeRows = 63; }},
+      {"width or pooling", [](ChainModel &m) { m.outputWidth = UINT32_MAX; }},
+      {"width or pooling", [](ChainModel &m) { m.pooling = 4; }},
+      {"vocab_size", [](ChainModel &m) { m.next.clear(); }},
+  };
+  for (const auto &[message, spoil] : cases) {
+    ChainModel chain = ChainModel::counting(20);
+    chain.encoder = true;
+    EXPECT_EQ(openError(chain.build()), "");
+    spoil(chain);
+    EXPECT_TRUE(has(openError(chain.build()), message))
+        << message << ": " << openError(chain.build());
+  }
+}
+
 TEST(Model, CodeMustHoldTheKernels) {
   ChainModel chain = ChainModel::counting(20);
   chain.kernelCount = 4;

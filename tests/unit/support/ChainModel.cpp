@@ -93,7 +93,10 @@ flatbuffers::Offset<fb::Variant> makeVariant(Builder &fbb, const ChainModel &mod
   std::vector<flatbuffers::Offset<fb::Program>> programs = {
       makeProgram(fbb, model, cuda, model.decodeName, 1),
       makeProgram(fbb, model, cuda, "prefill", model.prefillRows)};
-  if (model.verifyRows)
+  if (model.encoder)
+    programs = {makeProgram(fbb, model, cuda, model.encodeName,
+                            model.encodeRows ? model.encodeRows : model.context)};
+  else if (model.verifyRows)
     programs.push_back(makeProgram(fbb, model, cuda, "verify", model.verifyRows));
   auto target = fbb.CreateString(variant.target);
   auto features = fbb.CreateVectorOfStrings(variant.features);
@@ -211,6 +214,11 @@ std::vector<uint8_t> ChainModel::build() const {
   info.add_vocab_size(static_cast<uint32_t>(next.size()));
   info.add_context_length(context);
   info.add_layers(layered ? 2 : 0);
+  if (encoder) {
+    info.add_kind(fb::ModelKind::Encoder);
+    info.add_output_width(outputWidth ? outputWidth : static_cast<uint32_t>(next.size()));
+    info.add_pooling(fb::Pooling(pooling));
+  }
   auto infoTable = info.Finish();
   const uint64_t area = uint64_t(slots) * sizeof(int32_t);
   std::vector<flatbuffers::Offset<fb::KvLayer>> layers = {

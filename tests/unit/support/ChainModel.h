@@ -47,6 +47,8 @@ struct ChainModel {
   std::string chatTemplate;
   size_t tokenizerSize = 0; ///< 0: as many tokens as the model has
   bool fast = false;        ///< prefill's bits may differ from decode's
+  /// A sentence encoder: what is else the logits behind the last token is a text's embedding.
+  bool encoder = false;
 
   uint32_t context = 64;
   uint32_t window = 0;
@@ -83,6 +85,10 @@ struct ChainModel {
   uint64_t liveOffset = 0; ///< added to where the hashes are
   std::string ptx;         ///< empty: ChainKernels.ptx
   std::string cubin;
+  std::string encodeName = "encode";
+  uint32_t encodeRows = 0;  ///< 0: the context
+  uint32_t outputWidth = 0; ///< of an encoder; 0: as many as there are logits
+  uint8_t pooling = 3;      ///< of an encoder: fb::Pooling::Last
 
   /// t -> t + 1, the last token -> 0.
   static ChainModel counting(int32_t vocab);
