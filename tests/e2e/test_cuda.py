@@ -91,7 +91,7 @@ class Cuda(TestCase):
         """The logits of a window, against the reference mode on the CPU."""
         text = shared("data/eval.txt").read_text()[:600]
         artifact = compiled(model("smollm2-135m"), "--target", "sm90", "--context", "512")
-        window = succeed(LLMC_RUN, artifact, "--tokenize", "-p", text, "--json").json[:64]
+        window = succeed(LLMC_RUN, artifact, "--tokenize", "-p", text, "--json").json["ids"][:64]
         exact = compiled(model("smollm2-135m"), "--activations", "f32")
         rows = prompt_logits(artifact, window, "--device", "cuda",
                              program=on_device(mock("fast", count=0)))
