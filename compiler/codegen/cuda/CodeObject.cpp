@@ -35,6 +35,9 @@ using namespace llmc;
 using namespace llmc::cuda;
 using mlir::ModuleOp;
 
+/// Kernels read and write so many floats at once.
+static constexpr int64_t kRowUnit = 4;
+
 static llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
@@ -97,6 +100,14 @@ cuda::emitKernels(ModuleOp scheduled, const Target &target, CodeObject &object) 
     if (refused)
       return;
     llvm::StringRef name = op.getSymName();
+    for (llvm::StringRef size : {"features", "head_dim"})
+      if (auto value = op->template getAttrOfType<mlir::IntegerAttr>(size);
+          value && value.getInt() % kRowUnit) {
+        refused =
+            makeError("kernel '" + name + "' has " + size + " = " + llvm::Twine(value.getInt()) +
+                      "; GPUs read rows in units of " + llvm::Twine(kRowUnit) + " elements");
+        return;
+      }
     auto dispatched = bindings.find(name);
     if (dispatched == bindings.end())
       return;

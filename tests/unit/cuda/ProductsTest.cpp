@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/weights/WarpLayout.h"
+#include "mlir/Parser/Parser.h"
 #include "tests/unit/cuda/KernelRunner.h"
 #include "tests/unit/weights/RandomWeights.h"
 #include <cmath>
@@ -164,9 +165,104 @@ TEST(CudaProducts, Shapes) {
   checkProduct("q4_0", 96, 64, true);    // less than a chunk
   checkProduct("q4_0", 33, 576, true);   // two slices, a tail
   checkProduct("q4_0", 130, 2304, true); // eight slices of one or two chunks
-  checkProduct("q8_0", 64, 16384, true); // records so large that fewer fit
+  checkProduct("q8_0", 32, 16384, true); // records so large that fewer fit
   checkProduct("q4_1", 64, 320, false);  // float activations
   checkProduct("f16", 40, 2052, false);
+}
+
+TEST(CudaProducts, GatedWithBiasAndResidual) {
+  // act(gate x) * (up x), with a norm in front; and a product onto a residual.
+  constexpr int64_t k = 320, n = 72;
+  Weight gate("q4_1", n, k, 1), up("q5_0", n, k, 2);
+  std::string module =
+      weightSymbol("g") + weightSymbol("u") + weightSymbol("norm") +
+      linearKernel("up", "norm", true, {&gate, &up},
+                   ", activation = #llm<activation silu>, norm = #sched.norm<rms, bias = false, "
+                   "eps = 1.0e-5 : f32>",
+                   true) +
+      linearKernel("add", "rows", true, {&gate}, ", residual, scale = 0.5 : f32") +
+      program("gated", buffer("x", 4 * k * kRows) + buffer("out", 4 * n * kRows) +
+                           dispatch("up", read("x") + ", " + weightBinding("norm") + ", " +
+                                              weightBinding("g") + ", " + weightBinding("u") +
+                                              ", " + write("out"))) +
+      program("onto",
+              buffer("x", 4 * k * kRows) + buffer("old", 4 * n * kRows) +
+                  dispatch("add", read("x") + ", " + weightBinding("g") + ", " + read("old") +
+                                      ", " + "#sched.bind<update buffer @old>"));
+  KernelRunner runner(module);
+  constexpr int rows = 3;
+  std::vector<float> x = randomFloats(rows * k, 5), scale = randomFloats(k, 6), normalized(x);
+  for (int row = 0; row < rows; ++row) {
+    double squares = 0;
+    for (int64_t i = 0; i < k; ++i)
+      squares += double(x[row * k + i]) * x[row * k + i];
+    for (int64_t i = 0; i < k; ++i)
+      normalized[row * k + i] = float(x[row * k + i] / std::sqrt(squares / k + 1e-5) * scale[i]);
+  }
+  std::vector<float> expected = multiplied(quantized(normalized, k), gate),
+                     factor = multiplied(quantized(normalized, k), up);
+  for (size_t i = 0; i < expected.size(); ++i)
+    expected[i] = expected[i] / (1 + std::exp(-expected[i])) * factor[i];
+  Contents contents;
+  contents.set("x", x);
+  contents.set("norm", scale);
+  contents.set("g", gate.packed);
+  contents.set("u", up.packed);
+  std::vector<float> got =
+      runner.run("gated", {.rows = rows}, contents).get<float>("out", rows * n);
+  if (HasFailure())
+    return;
+  // A code may round the other way where the normalized value is between two.
+  expectClose(got, expected, 2e-3f, "gated");
+
+  std::vector<float> old = randomFloats(rows * n, 7);
+  contents.set("old", old);
+  expected = multiplied(quantized(x, k), gate);
+  for (size_t i = 0; i < expected.size(); ++i)
+    expected[i] = old[i] + 0.5f * expected[i];
+  got = runner.run("onto", {.rows = rows}, contents).get<float>("old", rows * n);
+  if (!HasFailure())
+    expectClose(got, expected, 1e-5f, "onto the residual");
+}
+
+TEST(CudaProducts, EmbedReadsRowsOfTheTable) {
+  for (const char *name : {"q4_k", "q6_k", "q8_0", "iq4_nl", "bf16", "int4_g64_min"}) {
+    SCOPED_TRACE(name);
+    constexpr int64_t k = 512, vocab = 70;
+    Weight table(name, vocab, k, 9);
+    std::string module =
+        weightSymbol("t") + "sched.embed_kernel @embed {vocab = 70, features = 512, encoding = \"" +
+        name + "\", scale = 2.0 : f32}\n" +
+        program("step", buffer("out", 4 * k * kRows) +
+                            dispatch("embed", weightBinding("t") + ", " + write("out")));
+    KernelRunner runner(module);
+    Contents contents;
+    contents.set("t", table.packed);
+    const std::vector<int32_t> tokens = {69, 0, 31, 32};
+    std::vector<float> got = runner.run("step", {.rows = 4, .tokens = tokens}, contents)
+                                 .get<float>("out", 4 * k),
+                       expected;
+    if (HasFailure())
+      return;
+    for (int32_t token : tokens)
+      for (int64_t i = 0; i < k; ++i)
+        expected.push_back(2 * table.values[token * k + i]);
+    expectClose(got, expected, 1e-6f, "rows");
+  }
+}
+
+TEST(CudaProducts, RowsThatAreNoUnitsAreRefused) {
+  Weight weight("f32", 8, 30, 1);
+  mlir::DialectRegistry registry;
+  registry.insert<llm::LlmDialect, sched::SchedDialect>();
+  cuda::registerCodegenDialects(registry);
+  mlir::MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(plainModule(weight, false), &context);
+  ASSERT_TRUE(module);
+  auto object = buildCodeObject(*module, *lookupTarget("sm90"));
+  ASSERT_FALSE(bool(object));
+  EXPECT_NE(llvm::toString(object.takeError()).find("features = 30"), std::string::npos);
 }
 
 } // namespace
