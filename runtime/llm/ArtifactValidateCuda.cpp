@@ -49,7 +49,7 @@ Status checkProgram(const fb::Program &program, const std::string &where) {
 Status llmc::rt::validate::checkCudaVariant(const fb::Variant &variant, const fb::Artifact &header,
                                             const std::string &where) {
   LLMC_RETURN_IF_ERROR(require(header.model()->kind() == fb::ModelKind::Language, where,
-                               "is for a CUDA device, where graphs do not run"));
+                               "is for a CUDA device, where language models run only"));
   LLMC_RETURN_IF_ERROR(
       checkSectionIndex(header, variant.code_section(), fb::SectionKind::Cubin, where));
   LLMC_RETURN_IF_ERROR(

@@ -1,11 +1,13 @@
 """Models on a CUDA device, which is the emulator of tests/ptx behind the runtime's own driver calls."""
 
 import json
+import os
+import sys
 import unittest
 
 import fixtures
-from harness import (BIN, LLMC, LLMC_RUN, TestCase, compiled_fixture, generate, ids, read_npy, run,
-                     succeed)
+from harness import (BIN, LLMC, LLMC_RUN, TestCase, compiled, compiled_fixture, generate, ids, model,
+                     read_npy, reference, run, succeed)
 
 TARGET = ("--target", "sm90,native", "--context", "64")
 PROMPT = [5, 60, 7, 33, 12]
@@ -15,6 +17,32 @@ def mock(settings="check=full,count=0", **others):
     """The environment of a process that finds the emulator where the driver would be."""
     text = ",".join([settings, *("%s=%s" % item for item in others.items())])
     return {"LD_LIBRARY_PATH": str(BIN.parent / "mockcuda"), "LLMC_MOCK_CUDA": text}
+
+
+# Prompt, generated and drafted tokens through the C interface.
+BITS = """
+import ctypes, sys
+from harness import Model, _library
+library, model = _library(), Model(sys.argv[1])
+library.llmc_verify_logits.restype = ctypes.POINTER(ctypes.c_float)
+library.llmc_model_device.restype = ctypes.c_char_p
+assert b"PTX emulator" in library.llmc_model_device(model._handle)
+tokens, last = [5, 60, 7, 33, 12, 9, 77, 31], 4
+with model.session(chunk=3) as session:
+    rows = []
+    for end in range(len(tokens) - last + 1, len(tokens) + 1):
+        session.reset()
+        rows.append(session.prefill(tokens[:end]))
+    session.reset()
+    session.prefill(tokens[:-last])
+    assert rows == [session.decode(token) for token in tokens[-last:]], "decode"
+    session.reset()
+    session.prefill(tokens[:-last])
+    assert library.llmc_verify(session._handle, (ctypes.c_int32 * last)(*tokens[-last:]),
+                               ctypes.c_size_t(last)) == 0
+    assert rows == [ctypes.string_at(library.llmc_verify_logits(session._handle, i),
+                                     4 * model.vocabulary) for i in range(last)], "verify"
+"""
 
 
 def small(layers=3):
@@ -103,6 +131,26 @@ class Device(TestCase):
             rows.append(values)
         bar = 2e-3 * max(map(abs, rows[0]))
         self.assertLess(max(abs(a - b) for a, b in zip(*rows)), bar)
+
+    def test_bits(self):
+        """How a token is computed, as prompt, generated or drafted, leaves no trace in its logits."""
+        for encoding in ("q8_0", "q4_0", "f32"):
+            artifact = compiled_fixture(fixtures.random_model(encoding=encoding, context=64),
+                                        *TARGET)
+            succeed(sys.executable, "-c", BITS, artifact,
+                    env={**mock(), "LLMC_BIN": str(BIN),
+                         "PYTHONPATH": os.path.dirname(os.path.abspath(__file__))})
+
+    def test_layers_of_a_real_model(self):
+        """Ten of thirty layers: the residual stream and the rope's rows go over, once per step."""
+        artifact = compiled(model("smollm2-135m"), "--target", "sm90,native", "--context", "512")
+        prompt = reference("smollm2-135m")["prompts"][0]["ids"]
+        path = self.folder / "report.json"
+        got = generate(artifact, prompt, 6, "--gpu-layers", 10,
+                       env=mock("check=fast,count=0", report=path))
+        self.assertEqual(got["tokens"], generate(artifact, prompt, 6, "--device", "cpu")["tokens"])
+        calls = json.loads(path.read_text())["calls"]
+        self.assertEqual((calls["cuGraphLaunch"], calls["cuMemcpyDtoHAsync_v2"]), (6, 12))
 
     def test_sampling(self):
         """The sampler gets the device's logits: the seed gives the same tokens again."""
