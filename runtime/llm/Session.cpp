@@ -94,8 +94,12 @@ Status Session::makeExecutor(const ExecutorOptions &options) {
     CudaWork work{programsOf(*cuda->variant), model->cudaKvBytes(), model->boundaries(), nullptr};
     if (onCpu)
       work.hostArena = onCpu->arenaData();
-    LLMC_ASSIGN_OR_RETURN(std::unique_ptr<CudaExecutor> onGpu,
-                          CudaExecutor::create(std::move(cuda), work, options));
+    auto made = CudaExecutor::create(std::move(cuda), work, options);
+    if (made.status().code() == StatusCode::ResourceExhausted)
+      return Status(made.status().code(),
+                    made.status().message() +
+                        "; fewer layers there (--gpu-layers) or a shorter --context need less");
+    LLMC_ASSIGN_OR_RETURN(std::unique_ptr<CudaExecutor> onGpu, std::move(made));
     if (onCpu)
       executor = std::make_unique<SplitExecutor>(std::move(onGpu), std::move(onCpu));
     else

@@ -233,8 +233,10 @@ Status CudaExecutor::addTimes(const Program &program, bool wantsLogits,
 }
 
 const float *CudaExecutor::logits(uint32_t first, uint32_t count) {
-  if (first + count > fetchedRows)
-    fetch(first + count);
+  // Of rows that nobody wanted there are none; their place is there all the same.
+  const uint32_t end = std::min(first + count, wantedRows);
+  if (end > fetchedRows)
+    fetch(end);
   return static_cast<const float *>(logitsBlock.get()) + size_t(first) * options.vocabSize;
 }
 

@@ -69,7 +69,7 @@ TEST_F(CudaError, NoMemory) {
   ChainModel chain = cudaChain(64);
   chain.kvSize = 8 << 20;
   EXPECT_TOLD("CUDA_ERROR_OUT_OF_MEMORY .* while reserving 8.0 MiB on PTX emulator .sm_90. for the "
-              "KV cache and intermediate values: 1.0 MiB are free",
+              "KV cache and intermediate values: 1.0 MiB are free; fewer layers",
               "memory=1M", chain);
   chain = cudaChain(1 << 19);
   chain.withTokenizer = false;

@@ -9,6 +9,8 @@
 #include "runtime/llm/Generator.h"
 #include "tests/unit/device/CudaSessions.h"
 
+#include <thread>
+
 using namespace llmc::rt;
 using namespace llmc::test;
 
@@ -166,6 +168,34 @@ TEST_F(CudaSession, SessionsShareTheModel) {
     EXPECT_EQ(MockCuda::get().calls("cuModuleLoadData"), 1u);
     EXPECT_EQ(MockCuda::get().calls("cuMemAlloc_v2"), 4u) << "weights, and one per session";
   }
+}
+
+TEST_F(CudaSession, ThreadsHaveTheirOwnSessions) {
+  auto model = Model::load(cudaChain(64).write(), {.device = DeviceKind::Cuda});
+  ASSERT_TRUE(model.ok());
+  std::vector<std::vector<int32_t>> tokens(3);
+  std::vector<std::thread> threads;
+  for (std::vector<int32_t> &mine : tokens)
+    threads.emplace_back([&] {
+      auto pool = WorkerPool::create(1);
+      auto session = Session::create(model.value(), pool.take());
+      if (session.ok())
+        mine = generate(*session.value(), {.maxTokens = 20});
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const std::vector<int32_t> &mine : tokens)
+    EXPECT_EQ(mine, iota(20, 5));
+}
+
+/// Nobody has computed them; asking does no harm.
+TEST_F(CudaSession, LogitsThatAreNotThere) {
+  auto session = makeSessionOn(DeviceKind::Cuda, cudaChain(64));
+  EXPECT_EQ(session->logits().size(), 64u);
+  ASSERT_TRUE(session->decode(4).ok());
+  EXPECT_EQ(session->logits(3).size(), 64u);
+  EXPECT_EQ(session->logits(0)[5], 10.0f);
+  EXPECT_TRUE(session->decode(5).ok());
 }
 
 TEST_F(CudaSession, Profile) {
