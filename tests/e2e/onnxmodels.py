@@ -54,6 +54,49 @@ def quantized(gguf, block, zeros=False):
     return gguf
 
 
+def quantize_rows(rows, type, kind, zeros):
+    """Codes, scales and zero points of each row; scales are powers of two, so nothing is rounded that
+    round_rows() has rounded."""
+    bits = 4 if type in (INT4, UINT4) else 8
+    low = -(1 << bits - 1) if type in (INT4, INT8) else 0
+    high = low + (1 << bits) - 1
+    length = len(rows[0]) if kind in ("row", "tensor") else kind
+
+    def grid(values):
+        top = max([abs(v) for v in values] + [2.0 ** -20])
+        scale = 2.0 ** math.ceil(math.log2(top / ((1 << bits - 1) - 1)))
+        # Without zero points 0 is code 0; unsigned codes then have no negative numbers.
+        zero = (low + high + 1) // 2 - (kind != "tensor") if zeros else 0
+        return scale, zero
+
+    whole = grid([v for r in rows for v in r]) if kind == "tensor" else None
+    codes, scales, points = [], [], []
+    for row in rows:
+        groups = [row[at:at + length] for at in range(0, len(row), length)]
+        grids = [whole or grid(g) for g in groups]
+        codes.append([min(high, max(low, round(v / s) + z))
+                      for g, (s, z) in zip(groups, grids) for v in g])
+        scales.append([s for s, _ in grids])
+        points.append([z for _, z in grids])
+    return codes, scales, points
+
+
+def round_rows(gguf, type, kind, zeros=False):
+    """The same fixture, its linears (not the embedding) rounded to such codes."""
+    for t in gguf.tensors:
+        if len(t["shape"]) != 2 or t["name"] == "token_embd.weight":
+            continue
+        n, k = t["shape"]
+        values = floats(t["data"])
+        rows = [values[i * k:(i + 1) * k] for i in range(n)]
+        codes, scales, points = quantize_rows(rows, type, kind, zeros)
+        length = k if kind in ("row", "tensor") else kind
+        out = [(c - p[i // length]) * s[i // length] for row, s, p in zip(codes, scales, points)
+               for i, c in enumerate(row)]
+        t["data"] = struct.pack("<%df" % len(out), *out)
+    return gguf
+
+
 class Builder:
     """Nodes and constants of a graph in the making; every method gives the name of a value."""
 
@@ -95,10 +138,11 @@ class Builder:
 class Exporter:
     def __init__(self, gguf, style, names="optimum", dtype=FLOAT, window=0, softcap=0.0,
                  packed=False, shuffle=None, past=True, symbols=("batch", "seq", "past"),
-                 block=0, zeros=False, lost=None):
+                 block=0, zeros=False, lost=None, qdq=None):
         self.gguf, self.style, self.names, self.window = gguf, style, NAMES[names], window
         self.softcap, self.packed, self.shuffle, self.past = softcap, packed, shuffle, past
         self.symbols, self.block, self.zeros, self.lost = symbols, block, zeros, lost
+        self.qdq = qdq  # (type of the codes, scales per "row", "tensor" or block of so many)
         get = gguf.get
         self.layers, self.heads = get("llama.block_count"), get("llama.attention.head_count")
         self.kv_heads = get("llama.attention.head_count_kv")
@@ -130,6 +174,8 @@ class Exporter:
         n, k = len(rows), len(rows[0])
         if self.block:
             return self.blocks(x, rows, n, k)
+        if self.qdq:
+            return self.dequantized(x, rows, n, k)
         if self.style == "tables":  # a Gemm over flattened rows, its matrix as it is
             w = self.b.weight("w", [n, k], [v for r in rows for v in r])
             flat = self.b.op("Reshape", x, self.b.ints(-1, k))
@@ -162,6 +208,34 @@ class Exporter:
             inputs.append(name + "z")
         return b.op("MatMulNBits", *inputs, domain="com.microsoft", K=k, N=n, bits=4,
                     block_size=self.block)
+
+    def dequantized(self, x, rows, n, k):
+        """DequantizeLinear in front of a MatMul, as [K, N]; of a Gemm, or behind a Transpose, as
+        [N, K]."""
+        b, (type, kind) = self.b, self.qdq
+        codes, scales, zeros = quantize_rows(rows, type, kind, self.zeros)
+        by_column = b.count % 2 == 0
+        name = "dq%d." % b.count
+        b.count += 1
+        groups = len(scales[0])
+        flip = lambda m: [list(c) for c in zip(*m)] if by_column else m
+        flat = lambda m: [v for r in m for v in r]
+        attributes, shape = {}, []
+        if kind == "row":
+            attributes, shape = {"axis": 1 if by_column else 0}, [n]
+        elif kind != "tensor":
+            attributes = {"axis": 0 if by_column else 1, "block_size": kind}
+            shape = [groups, n] if by_column else [n, groups]
+        once = lambda m: m[0] if kind == "tensor" else flat(flip(m))
+        b.initializers += [tensor(name + "q", type, [k, n] if by_column else [n, k],
+                                  flat(flip(codes))),
+                           tensor(name + "s", b.dtype, shape, once(scales))]
+        inputs = [name + "q", name + "s"]
+        if self.zeros:
+            b.initializers.append(tensor(name + "z", type, shape, once(zeros)))
+            inputs.append(name + "z")
+        w = b.op("DequantizeLinear", *inputs, **attributes)
+        return b.op("MatMul", x, w if by_column else b.op("Transpose", w, perm=[1, 0]))
 
     def vector(self, name):
         t = self.gguf.tensor(name)

@@ -16,7 +16,7 @@ import harness
 import onnxwriter as w
 from harness import (LLMC, LLMC_RUN, TestCase, compiled, compiled_fixture, generate, model,
                      prompt_logits, reference, run, succeed)
-from onnxmodels import from_gguf, merged, quantized
+from onnxmodels import from_gguf, merged, quantized, round_rows
 
 GRAPHS = ("optimum-fp32", "dynamo-fp32", "genai-int4")
 STYLES = ("primitive", "tables", "opset23", "contrib")
@@ -299,6 +299,28 @@ class Forms(TestCase):
                 got = self.logits(from_gguf(rounded, "contrib", block=block, zeros=zeros))
                 want = prompt_logits(compiled_fixture(rounded, "--activations", "f32"), PROMPT)
                 self.assertNear(got, want)
+
+    def test_weights_behind_dequantize_linear(self):
+        """Codes of 4 and 8 bits, scales per block, row or tensor, with and without zero points, in
+        both orders: taken as they are."""
+        for type, kind, zeros, encoding in (
+                (w.INT4, 32, False, "int4_g32_f32"), (w.UINT4, 32, True, "int4_g32_zp_f32"),
+                (w.INT4, 64, True, "int4_g64_zp_f32"), (w.UINT4, 16, False, "int4_g16_zp_f32"),
+                (w.INT8, 32, False, "int8_g32_f32"), (w.INT4, "row", False, "int4_row_f32"),
+                (w.INT8, "row", False, "int8_row_f32"), (w.UINT8, "row", True, "int8_row_zp_f32"),
+                (w.INT8, "tensor", False, "int8_row_f32"),
+                (w.UINT4, "tensor", True, "int4_row_f32")):
+            with self.subTest(encoding=encoding, kind=kind):
+                rounded = round_rows(fixtures.random_model(tied=False), type, kind, zeros)
+                data = from_gguf(rounded, "primitive", qdq=(type, kind), zeros=zeros)
+                source = write(self.folder, data)
+                listing = succeed(LLMC, "compile", source, "--compile-to=import").text
+                kept = re.findall(r'llm.weight @blk\S* \[\d+, \d+\] "(\w+)"', listing)
+                self.assertEqual(set(kept), {encoding})
+                artifact = self.folder / "model.llmc"
+                succeed(LLMC, "compile", source, "-o", artifact, "--activations", "f32")
+                self.assertNear(prompt_logits(artifact, PROMPT), prompt_logits(
+                    compiled_fixture(rounded, "--activations", "f32"), PROMPT))
 
     def test_blocks_of_unknown_sizes_are_refused(self):
         rounded = quantized(fixtures.random_model(tied=False), 48)

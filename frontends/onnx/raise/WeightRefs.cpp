@@ -46,7 +46,7 @@ static std::optional<StringRef> codeKind(ElementType type, int64_t bits) {
   return std::nullopt;
 }
 
-static bool isMatrixTranspose(const Node &node) {
+bool onnx::isMatrixTranspose(const Node &node) {
   llvm::ArrayRef<int64_t> perm = node.integers("perm");
   return node.is("Transpose") && node.input(0) && node.input(0)->rank() == 2 &&
          (perm.empty() || (perm.size() == 2 && perm[0] != 0));
@@ -103,21 +103,14 @@ static const Value *castCodes(const Value *value) {
 
 namespace {
 /// (codes - zeros) * scales, a matrix as it lies in the file.
-struct Dequantized {
+struct ScaledCodes {
   const Value *codes = nullptr, *scales = nullptr, *zeros = nullptr;
-  int64_t axis = -1; ///< of scales and zeros that are vectors; -1: they broadcast as tensors do
 };
 } // namespace
 
-/// DequantizeLinear, or the arithmetic that it stands for.
-static Dequantized dequantized(const Node &node) {
-  Dequantized found;
-  if (node.is("DequantizeLinear") || node.is("DequantizeLinear", "com.microsoft")) {
-    int64_t axis = node.integer("axis", 1);
-    if (node.integer("block_size", 0) == 0)
-      found = {castCodes(node.input(0)), node.input(1), node.input(2), axis < 0 ? axis + 2 : axis};
-    return found;
-  }
+/// The arithmetic that a DequantizeLinear stands for.
+static ScaledCodes scaledProduct(const Node &node) {
+  ScaledCodes found;
   if (!node.is("Mul") || node.inputs.size() != 2)
     return found;
   for (size_t i = 0; i < 2 && !found.codes; ++i) {
@@ -126,7 +119,7 @@ static Dequantized dequantized(const Node &node) {
       zeros = product->producer->input(1);
       product = product->producer->input(0);
     }
-    found = {castCodes(product), node.input(1 - i), zeros, -1};
+    found = {castCodes(product), node.input(1 - i), zeros};
   }
   return found;
 }
@@ -165,8 +158,8 @@ WeightRef WeightRefs::scaledRows(const Value *value, bool isTransposed) {
   }
   if (!value || !value->producer)
     return ref;
-  Dequantized found = dequantized(*value->producer);
-  return scaledCodes(found.codes, found.scales, found.zeros, found.axis, !transposed);
+  ScaledCodes found = scaledProduct(*value->producer);
+  return scaledCodes(found.codes, found.scales, found.zeros, -1, !transposed);
 }
 
 WeightRef WeightRefs::scaledCodes(const Value *codesValue, const Value *scalesValue,
@@ -201,7 +194,8 @@ WeightRef WeightRefs::scaledCodes(const Value *codesValue, const Value *scalesVa
   }
   ref.scales = keep(ElementType::Float, *scales);
   ref.value = base;
-  ref.perRow = true;
+  ref.isDequantized = true;
+  ref.hasZeros = ref.zeros;
   ref.bits = 8;
   ref.transposed = transposed;
   ref.rows = ref.allRows = rows;
@@ -210,6 +204,8 @@ WeightRef WeightRefs::scaledCodes(const Value *codesValue, const Value *scalesVa
 }
 
 WeightRef WeightRefs::matrix(const Value *value, bool isTransposed) {
+  if (WeightRef codes = dequantized(value, isTransposed))
+    return codes;
   if (WeightRef scaled = scaledRows(value, isTransposed))
     return scaled;
   // The matrix of a linear is [N, K]; a MatMul's operand is [K, N].
@@ -301,22 +297,6 @@ std::pair<int64_t, int64_t> WeightRefs::place(const Tensor &tensor) {
   return {int64_t(model.files.size()), remember(tensor.bytes)};
 }
 
-/// The encoding of codes with a scale per row, and where its parts are.
-std::string WeightRefs::describeRows(const WeightRef &ref, llm::PartsAttr &parts) {
-  const Tensor &codes = *ref.value->constant;
-  StringRef kind = codes.type == ElementType::UInt8 ? "u8" : "i8";
-  // One group: along rows the parts are next to each other, along columns there is one.
-  int64_t stride = ref.transposed ? ref.allRows : 1;
-  auto part = [&](const Value *value, StringRef kind) {
-    auto [file, offset] = place(*value->constant);
-    return llm::PartAttr::get(&context, kind, file, offset, stride);
-  };
-  parts = llm::PartsAttr::get(&context, kind, ref.transposed ? ref.allRows : ref.columns,
-                              part(ref.scales, "f32"),
-                              ref.zeros ? part(ref.zeros, kind) : llm::PartAttr(), ref.transposed);
-  return ref.zeros ? "int8_row_zp_f32" : "int8_row_f32";
-}
-
 mlir::FlatSymbolRefAttr WeightRefs::symbol(const WeightRef &ref, mlir::OpBuilder &symbols,
                                            std::string &why) {
   const Tensor *tensor = &*ref.value->constant;
@@ -325,8 +305,10 @@ mlir::FlatSymbolRefAttr WeightRefs::symbol(const WeightRef &ref, mlir::OpBuilder
   llvm::SmallVector<mlir::Attribute> recipe;
   llvm::SmallVector<int64_t> shape;
   llm::PartsAttr parts;
-  if (ref.perRow) {
-    encoding = describeRows(ref, parts);
+  if (ref.isDequantized) {
+    encoding = describeDequantized(ref, parts, why);
+    if (encoding.empty())
+      return {};
     shape = {ref.allRows, ref.columns};
   } else if (ref.group) {
     std::optional<StringRef> codes = codeKind(tensor->type, ref.bits);

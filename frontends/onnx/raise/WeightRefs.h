@@ -35,7 +35,9 @@ struct WeightRef {
   // Block-quantized: codes in `value`, one scale per group of a row, and zero points.
   const Value *scales = nullptr, *zeros = nullptr;
   int64_t group = 0, bits = 0;
-  bool perRow = false; ///< one scale (and zero point) per row, in `scales`; `transposed` as above
+  /// Laid out as for DequantizeLinear, not as for MatMulNBits; group 0: one scale for each row.
+  bool isDequantized = false;
+  bool hasZeros = false; ///< of isDequantized; without `zeros`, all are 0
 
   explicit operator bool() const { return value != nullptr; }
   WeightRef slice(int64_t first, int64_t count) const {
@@ -45,6 +47,9 @@ struct WeightRef {
     return part;
   }
 };
+
+/// A transpose of the two axes of a matrix.
+bool isMatrixTranspose(const Node &node);
 
 class WeightRefs {
 public:
@@ -83,7 +88,11 @@ private:
   int64_t remember(llvm::ArrayRef<uint8_t> bytes);
   const Value *baseOf(const Value *value, bool &transposed);
   WeightRef scaledRows(const Value *value, bool isTransposed);
-  std::string describeRows(const WeightRef &ref, llm::PartsAttr &parts);
+  // DequantizedWeights.cpp
+  const Value *constantOf(const Value *value);
+  /// The matrix behind a DequantizeLinear, its codes taken as they are; none where they cannot be.
+  WeightRef dequantized(const Value *value, bool isTransposed);
+  std::string describeDequantized(const WeightRef &ref, llm::PartsAttr &parts, std::string &why);
 
   Model &model;
   mlir::MLIRContext &context;
