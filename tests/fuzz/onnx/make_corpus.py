@@ -11,7 +11,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "e2e"))
 import fixtures  # noqa: E402
 import onnxfixtures  # noqa: E402
-from onnxmodels import from_gguf  # noqa: E402
+from onnxmodels import from_gguf, merged  # noqa: E402
+from onnxwriter import INT4, UINT8  # noqa: E402
 
 
 def seeds():
@@ -21,6 +22,10 @@ def seeds():
              for style in ("primitive", "tables", "opset23", "contrib")}
     seeds["model-packed"] = from_gguf(tiny, "contrib", packed=True)
     seeds["model-no-past"] = from_gguf(tiny, "primitive", past=False, softcap=2.0)
+    seeds["model-fused"] = from_gguf(tiny, "fused")
+    seeds["model-merged"] = merged(tiny, "primitive")
+    seeds["model-codes-4"] = from_gguf(tiny, "primitive", qdq=(INT4, 16), zeros=True)
+    seeds["model-codes-8"] = from_gguf(tiny, "opset23", qdq=(UINT8, "row"))
     for name, data in onnxfixtures.graphs().items():
         seeds["graph-" + name] = data
     for name, data in onnxfixtures.folded().items():
