@@ -9,6 +9,7 @@ Styles (all of them Llama-shaped):
                 repeated with Expand, a mask from comparisons, softmax: as torch.onnx.export writes
     tables      tables of cosines and sines, interleaved pairs, an additive mask cut out of a stored
                 one, grouped queries by broadcasting, x * rsqrt by Reciprocal and Sqrt
+    multihead   as primitive, attention by com.microsoft MultiHeadAttention
     opset23     RMSNormalization, RotaryEmbedding, Attention of ai.onnx 23
     contrib     GroupQueryAttention and SkipSimplifiedLayerNormalization of com.microsoft
 """
@@ -370,6 +371,8 @@ class Exporter:
         s = b.size(x, 1)
         if self.style == "fused":
             return self.fused_attention(x, s, layer, mask)
+        if self.style == "multihead":
+            return self.multi_head(x, s, layer, tables, mask)
         parts = []
         for name, heads in (("attn_q", self.heads), ("attn_k", self.kv_heads),
                             ("attn_v", self.kv_heads)):
@@ -426,6 +429,23 @@ class Exporter:
         y = b.op("MatMul", b.op("Softmax", scores, axis=-1), v)
         y = b.op("Reshape", b.op("Transpose", y, perm=[0, 2, 1, 3]), b.list(1, s, -1))
         return self.linear(y, blk + "attn_output.weight")
+
+    def multi_head(self, x, s, layer, tables, mask):
+        """MultiHeadAttention has no groups: there must be as many key heads as query heads."""
+        b, blk = self.b, "blk.%d." % layer
+        assert self.heads == self.kv_heads
+        split = lambda t: b.op("Transpose", b.op("Reshape", t, b.list(1, s, self.heads, self.dim)),
+                               perm=[0, 2, 1, 3])
+        join = lambda t: b.op("Reshape", b.op("Transpose", t, perm=[0, 2, 1, 3]), b.list(1, s, -1))
+        q, k, v = (self.linear(x, blk + n + ".weight") for n in ("attn_q", "attn_k", "attn_v"))
+        q, k = (join(self.rope(split(t), tables, self.heads)) for t in (q, k))
+        hidden = b.op("Where", mask, b.number(0.0), b.number(-1e30))
+        out = "attn.%d" % layer
+        b.nodes.append(node("MultiHeadAttention", [q, k, v, "", "", hidden,
+                                                   *(self.past_name(layer, i) for i in (0, 1))],
+                            [out, self.present(layer, 0), self.present(layer, 1)], "com.microsoft",
+                            num_heads=self.heads))
+        return self.linear(out, blk + "attn_output.weight")
 
     def mlp(self, x, layer):
         b, blk = self.b, "blk.%d." % layer

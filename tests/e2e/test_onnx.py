@@ -234,6 +234,12 @@ class Forms(TestCase):
         for position, row in enumerate(prompt_logits(artifact, list(range(8)))):
             self.assertAlmostEqual(row[0] / row[1], position / 2, delta=1e-3)
 
+    def test_multi_head_attention(self):
+        """com.microsoft MultiHeadAttention, its mask added."""
+        rand = fixtures.random_model(heads=4, kv_heads=4)
+        expected = prompt_logits(compiled_fixture(rand, "--activations", "f32"), PROMPT)
+        self.assertNear(self.logits(from_gguf(rand, "multihead")), expected)
+
     def test_merged_decoders(self):
         """The branch that continues a cache is the model."""
         expected = self.expected()

@@ -420,7 +420,7 @@ void Raiser::visit(Node &node) {
   if (visitEmbed(node) || visitQuantized(node) || visitScores(node) || visitScoreArithmetic(node) ||
       visitMove(node) || visitAppend(node) || visitExpand(node) || visitSlice(node) ||
       visitLinear(node) || visitNorm(node) || visitFusedAttention(node) || visitGroupQuery(node) ||
-      visitSum(node) || visitProduct(node))
+      visitMultiHead(node) || visitSum(node) || visitProduct(node))
     return;
   visitGeneric(node);
 }

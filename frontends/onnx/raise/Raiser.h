@@ -225,6 +225,7 @@ private:
   bool visitScoreArithmetic(Node &node);
   bool visitFusedAttention(Node &node);
   bool visitGroupQuery(Node &node);
+  bool visitMultiHead(Node &node); // RaiseMultiHead.cpp
   bool visitExpand(Node &node);
   int cacheOf(const Value *value);
   bool startScores(Node &node, const Value *query, const Value *key, double scale);
