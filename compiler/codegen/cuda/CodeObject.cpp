@@ -253,7 +253,7 @@ llvm::Expected<CodeObject> cuda::buildCodeObject(ModuleOp scheduled, const Targe
   pm.run(*module);
   object.ptx = std::string(text);
   dump(options.dumpDir, "kernels.ptx", [&](llvm::raw_ostream &os) { os << object.ptx; });
-  std::string ptxas = findPtxas();
+  std::string ptxas = options.assemble ? findPtxas() : "";
   if (ptxas.empty())
     return object;
   std::string log;

@@ -38,6 +38,8 @@ struct CodeOptions {
   /// Where kernels.mlir, kernels.ll, kernels.opt.ll, kernels.ptx and ptxas.txt are written; empty:
   /// nowhere.
   llvm::StringRef dumpDir = "";
+  /// Whether a cubin is made, where there is a ptxas.
+  bool assemble = true;
 };
 
 /// A launch as the artifact has it.

@@ -220,4 +220,17 @@ TEST(CudaAttend, staticLimits) {
   expectStaticLimits(moduleOf({.heads = 4, .kvHeads = 4, .headDim = 128, .f32 = true}));
 }
 
+TEST(CudaAttend, readsSixteenBytesAtOnce) {
+  for (bool f32 : {false, true}) {
+    KernelRunner runner(moduleOf({.heads = 4, .kvHeads = 1, .headDim = 64, .f32 = f32}));
+    Problem problem({.heads = 4, .kvHeads = 1, .headDim = 64, .f32 = f32}, 511, 1);
+    runner.run("split", {.rows = 1, .position = 511}, problem.contents(0, 1));
+    const ptx::Counters &counters = runner.counters();
+    // Keys, values and queries are read in whole sectors; the step and partials are little.
+    EXPECT_LE(counters.globalLoadSectors, counters.globalLoadIdealSectors * 21 / 20);
+    EXPECT_GE(counters.globalLoadBytes, counters.globalLoadRequests * 32 * 8);
+    EXPECT_EQ(counters.localBytes, 0u);
+  }
+}
+
 } // namespace
