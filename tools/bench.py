@@ -27,6 +27,8 @@ DEPTH_TOKENS = 32                 # generated behind it
 VERIFY = (1, 4, 8)                # tokens of a step
 DRAFT_TOKENS = 240
 SHORT_PROMPT = "Once upon a time"
+# Of the report: what comes after this line is written by other tools, and kept.
+OTHERS = "<!-- By other tools: -->"
 
 
 def run_json(command):
@@ -381,7 +383,9 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in plots(results).items():
         (folder / name).write_text(text)
-    args.output.write_text(report(args, results))
+    kept = args.output.read_text() if args.output.exists() else ""
+    kept = kept[kept.index(OTHERS):] if OTHERS in kept else ""
+    args.output.write_text(report(args, results) + ("\n" + kept if kept else ""))
     print(args.output.read_text())
 
 

@@ -550,9 +550,9 @@ private:
         return makeError("cannot write '" + outputPath() + "': " + ec.message());
       remover.releaseFile();
     }
-    if (std::string line = needsMeasure() ? report.describeOutliers(*model.module) : "";
-        !line.empty())
-      note(line);
+    if (options.measure && pipeline.quantizes())
+      if (std::string line = report.describeOutliers(*model.module); !line.empty())
+        note(line);
     if (!whyGraph.empty())
       note("compiled as a graph of tensors, not as a language model: " + whyGraph);
     if (options.reportPath.empty())

@@ -41,7 +41,7 @@ bool Raiser::visitQuantized(Node &node) {
     if (m.kind != MeaningKind::TokenCodes)
       return false;
     return makeEmbed(node, node.outputs[0],
-                     weights.scaledCodes(m.codes, node.input(1), node.input(2), -1,
+                     weights.scaledCodes(m.codes, node.input(1), node.input(2),
                                          /*isTransposed=*/true));
   }
   if (node.is("MatMulInteger")) {
@@ -83,7 +83,7 @@ bool Raiser::visitCodeProduct(Node &node) {
   if (product.kind != MeaningKind::Product || product.source != step.source || !step.scales)
     return fail(node, "scales something else than its product of codes");
   makeLinear(node, node.outputs[0], product.source,
-             weights.scaledCodes(product.codes, step.scales, product.zeros, -1,
+             weights.scaledCodes(product.codes, step.scales, product.zeros,
                                  /*isTransposed=*/false),
              std::nullopt);
   return true;

@@ -124,10 +124,10 @@ static ScaledCodes scaledProduct(const Node &node) {
   return found;
 }
 
-/// One number for every row: of a constant with one in all, or with one per index of `axis` of
-/// [rows, columns]; nothing where it is anything else.
-static std::optional<std::vector<double>> numbersOfRows(const Value *value, int64_t vectorAxis,
-                                                        int64_t axis, int64_t rows) {
+/// One number for every row: of a constant with one in all, or with one per index of `axis` of a
+/// matrix, against which it broadcasts; nothing where it is anything else.
+static std::optional<std::vector<double>> numbersOfRows(const Value *value, int64_t axis,
+                                                        int64_t rows) {
   const Value *constant = value;
   while (constant && !constant->constant && constant->producer && constant->producer->is("Cast"))
     constant = constant->producer->input(0);
@@ -138,13 +138,11 @@ static std::optional<std::vector<double>> numbersOfRows(const Value *value, int6
     return std::vector<double>(size_t(rows), tensor.number(0));
   if (tensor.elements() != rows)
     return std::nullopt;
-  // A vector lies along the last axis, if nothing else is said.
   int64_t at = int64_t(tensor.dims.size()) - 1;
   while (at >= 0 && tensor.dims[size_t(at)] != rows)
     --at;
-  int64_t own = tensor.dims.size() == 1 && vectorAxis >= 0 ? vectorAxis
-                                                           : at + 2 - int64_t(tensor.dims.size());
-  return own == axis ? std::optional(tensor.doubles()) : std::nullopt;
+  return at + 2 - int64_t(tensor.dims.size()) == axis ? std::optional(tensor.doubles())
+                                                      : std::nullopt;
 }
 
 /// 8-bit codes with a scale per row of the matrix, taken as they are; none where `value` is none.
@@ -159,11 +157,11 @@ WeightRef WeightRefs::scaledRows(const Value *value, bool isTransposed) {
   if (!value || !value->producer)
     return ref;
   ScaledCodes found = scaledProduct(*value->producer);
-  return scaledCodes(found.codes, found.scales, found.zeros, -1, !transposed);
+  return scaledCodes(found.codes, found.scales, found.zeros, !transposed);
 }
 
 WeightRef WeightRefs::scaledCodes(const Value *codesValue, const Value *scalesValue,
-                                  const Value *zerosValue, int64_t axis, bool isTransposed) {
+                                  const Value *zerosValue, bool isTransposed) {
   WeightRef ref;
   const Value *base = castCodes(codesValue);
   if (!base)
@@ -173,8 +171,8 @@ WeightRef WeightRefs::scaledCodes(const Value *codesValue, const Value *scalesVa
   int64_t rows = codes.dims[transposed], columns = codes.dims[!transposed];
   if (rows <= 0 || columns <= 0)
     return ref;
-  auto scales = numbersOfRows(scalesValue, axis, transposed, rows);
-  auto zeros = zerosValue ? numbersOfRows(zerosValue, axis, transposed, rows)
+  auto scales = numbersOfRows(scalesValue, transposed, rows);
+  auto zeros = zerosValue ? numbersOfRows(zerosValue, transposed, rows)
                           : std::vector<double>(size_t(rows), 0.0);
   if (!scales || !zeros)
     return ref;

@@ -64,10 +64,10 @@ public:
   /// Rows of codes with a scale per group: MatMulNBits, GatherBlockQuantized.
   WeightRef grouped(const Value *codes, const Value *scales, const Value *zeros, int64_t rows,
                     int64_t columns, int64_t group, int64_t bits);
-  /// (codes - zeros) * scales, 8 bits with a scale (and zero point) per row, or one for all: the
-  /// operand of a product, [K, N] (or [N, K] where `isTransposed`). `axis` is that of scales which
-  /// are vectors, -1: they broadcast. `zeros` may be null.
-  WeightRef scaledCodes(const Value *codes, const Value *scales, const Value *zeros, int64_t axis,
+  /// (codes - zeros) * scales, 8 bits with a scale (and zero point) per row, or one for all, that
+  /// broadcast: the operand of a product, [K, N] (or [N, K] where `isTransposed`). `zeros` may be
+  /// null.
+  WeightRef scaledCodes(const Value *codes, const Value *scales, const Value *zeros,
                         bool isTransposed);
   /// A vector of ones.
   WeightRef ones(int64_t size);
