@@ -51,6 +51,9 @@ StatusOr<Weights> Weights::upload(const std::shared_ptr<const Device> &device,
                                              std::min(kPiece, part.range.size - done)),
                                 "copying weights to " + device->name());
   }
+  // A copy returns when its source may change; sessions' streams do not wait for it by themselves.
+  LLMC_CUDA_RETURN_IF_ERROR(device->driver(), cuStreamSynchronize(nullptr),
+                            "copying weights to " + device->name());
   return weights;
 }
 
