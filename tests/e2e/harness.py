@@ -226,6 +226,25 @@ def generate(artifact, prompt, count, *arguments, env=None, program=(LLMC_RUN,))
                    "--json", *arguments, env=env).json
 
 
+def has_cuda():
+    """Whether the emulator of tests/ptx was built, or a real GPU is to be used."""
+    return on_gpu() or (BIN.parent / "mockcuda/libcuda.so.1").exists()
+
+
+def on_gpu():
+    """Whether tests of CUDA devices run on a real one (tests/gpu/run.sh)."""
+    return os.environ.get("LLMC_TEST_CUDA") == "real"
+
+
+def on_cuda(settings, emulated=False, **others):
+    """The environment of a process that uses a CUDA device: the emulator with these settings
+    (tests/ptx/README.md), or the GPU of this machine."""
+    if on_gpu() and not emulated:
+        return {}
+    text = ",".join([settings, *("%s=%s" % item for item in others.items())])
+    return {"LD_LIBRARY_PATH": str(BIN.parent / "mockcuda"), "LLMC_MOCK_CUDA": text}
+
+
 def read_npy(path):
     """(rows, columns, array of float32) of a matrix that llmc-run wrote."""
     data = pathlib.Path(path).read_bytes()

@@ -5,8 +5,8 @@ import math
 import unittest
 
 import fixtures
-from harness import (BIN, LLMC_RUN, TestCase, argmax, compiled, compiled_fixture, generate, model,
-                     prompt_logits, reference, shared, succeed)
+from harness import (LLMC_RUN, TestCase, argmax, compiled, compiled_fixture, generate, has_cuda, model,
+                     on_cuda, prompt_logits, reference, shared, succeed)
 
 BOUND = 1e-4  # of the largest logit; starcoder2's reference: see test_zoo.py
 FLOAT16_GELU_BOUND = {"starcoder2-dense.gguf": 2.1e-4}
@@ -16,8 +16,7 @@ MEAN_KL = 0.004
 
 def mock(check, **settings):
     """The environment of a process that finds the emulator where the driver would be."""
-    text = ",".join(["check=" + check, *("%s=%s" % item for item in settings.items())])
-    return {"LD_LIBRARY_PATH": str(BIN.parent / "mockcuda"), "LLMC_MOCK_CUDA": text}
+    return on_cuda("check=" + check, **settings)
 
 
 def on_device(env):
@@ -40,7 +39,7 @@ def mean_kl(rows, references):
     return total / len(references)
 
 
-@unittest.skipUnless((BIN.parent / "mockcuda/libcuda.so.1").exists(), "no emulator was built")
+@unittest.skipUnless(has_cuda(), "no emulator was built")
 class Cuda(TestCase):
     def test_zoo(self):
         """Every architecture, with all checks."""
