@@ -7,7 +7,7 @@ import unittest
 
 import fixtures
 from harness import (BIN, LLMC, LLMC_RUN, TestCase, compiled, compiled_fixture, generate, has_cuda,
-                     ids, model, on_cuda, on_gpu, read_npy, reference, run, succeed)
+                     ids, model, on_cuda, on_gpu, read_npy, reference, run, shared, succeed)
 
 TARGET = ("--target", "sm90,native", "--context", "64")
 PROMPT = [5, 60, 7, 33, 12]
@@ -160,6 +160,15 @@ class Device(TestCase):
             return
         calls = json.loads(path.read_text())["calls"]
         self.assertEqual((calls["cuGraphLaunch"], calls["cuMemcpyDtoHAsync_v2"]), (6, 12))
+
+    def test_layers_of_architectures(self):
+        """What is live between layers: two rope tables, norms behind, layer norms, biases."""
+        for name in ("gemma3", "starcoder2"):
+            with self.subTest(architecture=name):
+                artifact = compiled(shared("zoo/%s-dense.gguf" % name), "--target", "sm90,native")
+                got = generate(artifact, PROMPT, 6, "--gpu-layers", 1, env=mock())
+                self.assertEqual(got["tokens"],
+                                 generate(artifact, PROMPT, 6, "--device", "cpu")["tokens"])
 
     def test_sampling(self):
         """The sampler gets the device's logits: the seed gives the same tokens again."""
