@@ -80,6 +80,26 @@ void cuda::registerCodegenDialects(mlir::DialectRegistry &registry) {
 // MLIR
 //===----------------------------------------------------------------------===//
 
+/// An error for a kernel whose rows or heads are not read in whole units, or are too long.
+static llvm::Error checkSizes(mlir::Operation *op) {
+  // Element-wise work takes any row: vocabularies have all sizes.
+  auto row = llvm::dyn_cast<sched::RowKernelOp>(op);
+  if (row && !row.getNormAttr())
+    return llvm::Error::success();
+  llvm::StringRef name = mlir::SymbolTable::getSymbolName(op).getValue();
+  for (llvm::StringRef size : {"features", "head_dim"}) {
+    auto attr = op->getAttrOfType<mlir::IntegerAttr>(size);
+    int64_t value = attr ? attr.getInt() : 0;
+    if (value % kRowUnit)
+      return makeError("kernel '" + name + "' has " + size + " = " + llvm::Twine(value) +
+                       "; GPUs read rows in units of " + llvm::Twine(kRowUnit) + " elements");
+    if (size == "head_dim" && value > kMostHeadDim)
+      return makeError("kernel '" + name + "' has heads of " + llvm::Twine(value) +
+                       " elements; on GPUs they have at most " + llvm::Twine(kMostHeadDim));
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<mlir::OwningOpRef<ModuleOp>>
 cuda::emitKernels(ModuleOp scheduled, const Target &target, CodeObject &object) {
   mlir::OwningOpRef<ModuleOp> module = ModuleOp::create(scheduled.getLoc());
@@ -100,14 +120,8 @@ cuda::emitKernels(ModuleOp scheduled, const Target &target, CodeObject &object) 
     if (refused)
       return;
     llvm::StringRef name = op.getSymName();
-    for (llvm::StringRef size : {"features", "head_dim"})
-      if (auto value = op->template getAttrOfType<mlir::IntegerAttr>(size);
-          value && value.getInt() % kRowUnit) {
-        refused =
-            makeError("kernel '" + name + "' has " + size + " = " + llvm::Twine(value.getInt()) +
-                      "; GPUs read rows in units of " + llvm::Twine(kRowUnit) + " elements");
-        return;
-      }
+    if ((refused = checkSizes(op)))
+      return;
     auto dispatched = bindings.find(name);
     if (dispatched == bindings.end())
       return;

@@ -47,6 +47,9 @@ LaunchSpec emitPickKernel(Emitter &e, int64_t vocab);
 /// Bytes of counters that a kernel needs.
 int64_t counterBytes(sched::AttendKernelOp op, int64_t maxRows);
 
+/// The longest head that attention is emitted for.
+inline constexpr int64_t kMostHeadDim = 512;
+
 /// Bytes of an attention partial: m, l, padding to 64, o[headDim]; and where o is.
 int64_t partialBytes(int64_t headDim);
 inline constexpr int64_t kPartialOutput = 64;

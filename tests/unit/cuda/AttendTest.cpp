@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "mlir/Parser/Parser.h"
 #include "tests/unit/cuda/KernelRunner.h"
 #include <cmath>
 
@@ -208,6 +209,25 @@ TEST(CudaAttend, manyQueryHeads) {
 }
 
 TEST(CudaAttend, wideHeads) { check({.heads = 4, .headDim = 256}, 255, 3); }
+
+TEST(CudaAttend, sizesThatAreRefused) {
+  mlir::DialectRegistry registry;
+  registry.insert<llm::LlmDialect, sched::SchedDialect>();
+  registerCodegenDialects(registry);
+  mlir::MLIRContext context(registry);
+  context.loadAllAvailableDialects();
+  for (auto [headDim, reason] : {std::pair(516, "at most 512"), {18, "units of 4"}}) {
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(moduleOf({.headDim = headDim}), &context);
+    llvm::Expected<CodeObject> built = buildCodeObject(*module, targets().back());
+    ASSERT_FALSE(bool(built));
+    EXPECT_NE(llvm::toString(built.takeError()).find(reason), std::string::npos);
+  }
+}
+
+TEST(CudaAttend, longestHeads) {
+  check({.headDim = 512, .f32 = true}, 2, 2);
+  check({.headDim = 512}, 2, 2);
+}
 
 TEST(CudaAttend, bidirectional) {
   check({.heads = 4, .kvHeads = 4, .headDim = 16, .f32 = true, .bidirectional = true}, 0, 5);
