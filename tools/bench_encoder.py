@@ -4,7 +4,7 @@ table for docs/benchmarks.md.
 
     tools/bench_encoder.py MODEL.onnx TOKENIZER_FOLDER [--compile ARGUMENT ...]
 
-Both go from text to embeddings of length 1: onnxruntime with the tokenizers package and NumPy, a batch
+Sentences are sorted by length. Both go from text to embeddings of length 1: onnxruntime with the tokenizers package and NumPy, a batch
 padded to its longest sentence; llmc through its C interface. Each is a process of its own and waits
 while the other runs. Figures are medians over the repetitions, with the least and the greatest value.
 """
@@ -29,11 +29,13 @@ def sentences_of(paths):
     """Prose sentences of files: those of the documentation where none are named."""
     found = []
     for path in paths or sorted(ROOT.glob("docs/**/*.md")):
-        text = re.sub(r"```.*?```|^[|#\s-].*$", "", pathlib.Path(path).read_text(), flags=re.S | re.M)
-        for sentence in re.split(r"(?<=[.!?])\s+", " ".join(text.split())):
+        lines = pathlib.Path(path).read_text().splitlines()
+        prose = " ".join(line for line in lines if not re.match(r"[|#\s`-]", line))
+        for sentence in re.split(r"(?<=[.!?])\s+", prose):
             if 20 <= len(sentence) <= 400:
                 found.append(sentence)
-    return found[:SENTENCES]
+    # As sentence-transformers does, so that batches need little padding.
+    return sorted(found[:SENTENCES], key=len, reverse=True)
 
 
 class Onnxruntime:
@@ -101,18 +103,20 @@ class Llmc:
         return [out[i * self.width:(i + 1) * self.width] for i in range(len(data))]
 
 
-def serve(engine, texts):
+def serve(engine, texts, clock):
     """Answers each batch size on standard input with the texts per second of one pass, and "rows" with
     all embeddings."""
     for line in sys.stdin:
         if line.strip() == "rows":
-            print(json.dumps([[float(x) for x in engine.embed([t])[0]] for t in texts]), flush=True)
+            rows = [[float(x) for x in engine.embed([t])[0]] for t in texts]
+            lengths = [sum(x * x for x in row) ** 0.5 for row in rows]
+            print(json.dumps([[x / n for x in row] for row, n in zip(rows, lengths)]), flush=True)
             continue
         batch = int(line)
-        start = time.perf_counter()
+        start = clock()
         for i in range(0, len(texts), batch):
             engine.embed(texts[i:i + batch])
-        print(json.dumps(len(texts) / (time.perf_counter() - start)), flush=True)
+        print(json.dumps(len(texts) / (clock() - start)), flush=True)
 
 
 class Child:
@@ -141,19 +145,23 @@ def main():
     parser.add_argument("--text", action="append", type=pathlib.Path)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--cpu-time", action="store_true",
+                        help="count the processor's seconds, for machines that do other work")
     parser.add_argument("--artifact", help=argparse.SUPPRESS)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     args = parser.parse_args()
     args.bin = args.bin.resolve()
     texts = sentences_of(args.text)
     if args.serve:
-        return serve(Llmc(args) if args.serve == "llmc" else Onnxruntime(args), texts)
+        clock = time.process_time if args.cpu_time else time.perf_counter
+        return serve(Llmc(args) if args.serve == "llmc" else Onnxruntime(args), texts, clock)
     with tempfile.TemporaryDirectory() as folder:
         artifact = pathlib.Path(folder) / "model.llmc"
         subprocess.run([args.bin / "llmc", "compile", args.model, "--tokenizer", args.tokenizer,
                         "-q", "-o", artifact, *args.compile], check=True)
         common = [str(args.model), str(args.tokenizer), "--bin", str(args.bin), "--threads",
                   str(args.threads), "--artifact", str(artifact)]
+        common += ["--cpu-time"] if args.cpu_time else []
         for path in args.text or []:
             common += ["--text", str(path)]
         ours, theirs = Child("llmc", common), Child("onnxruntime", common)

@@ -340,6 +340,7 @@ private:
                        : info.trainContext ? info.trainContext
                                            : pipeline.context;
     pipeline.f32Activations = options.f32Activations;
+    pipeline.f32Norms = options.mixedActivations;
     return llvm::Error::success();
   }
 
@@ -366,6 +367,7 @@ private:
     // Longer than positions is refused where they are planned.
     pipeline.prefillRows = pipeline.context;
     pipeline.f32Activations = options.f32Activations;
+    pipeline.f32Norms = options.mixedActivations;
     return llvm::Error::success();
   }
 
@@ -384,7 +386,7 @@ private:
     info.isGraph = pipeline.graph;
     if (info.isGraph)
       return;
-    info.activations = options.f32Activations ? "f32" : "int8";
+    info.activations = options.f32Activations ? "f32" : options.mixedActivations ? "mixed" : "int8";
     info.context = pipeline.context;
     info.layers = llvm::range_size(module.getOps<llm::KvOp>());
     auto forward = module.lookupSymbol<mlir::func::FuncOp>(llm::kForwardName);

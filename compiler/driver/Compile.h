@@ -26,6 +26,8 @@ struct CompileOptions {
   std::string output;
   std::vector<std::string> targets = {"native"};
   bool f32Activations = false;
+  /// What comes out of norms stays float32, other activations get 8 bits.
+  bool mixedActivations = false;
   Numerics numerics = Numerics::Default;
   /// Positions that a sequence may have; 0: as the model was trained.
   int64_t context = 0;

@@ -95,6 +95,7 @@ void llmc::buildPhasePipeline(mlir::OpPassManager &pm, Phase phase,
   case Phase::Schedule: {
     schedule::FormDispatchesPassOptions form;
     form.f32 = options.f32Activations;
+    form.f32Norms = options.f32Norms;
     form.prefillRows = options.prefillRows;
     form.verifyRows = options.verifyRows;
     schedule::PackWeightsPassOptions pack;

@@ -42,6 +42,8 @@ struct PipelineOptions {
   std::vector<std::string> layouts = {"panel16"};
   /// The module is @graph on tensors, not @forward in the llm dialect.
   bool graph = false;
+  /// Of quantized activations: what comes out of a norm stays float32.
+  bool f32Norms = false;
 };
 
 /// Adds the passes of `phase`; nothing for import, codegen and emit.

@@ -37,11 +37,11 @@ struct FormDispatches : schedule::impl::FormDispatchesPassBase<FormDispatches> {
             .wasInterrupted();
     SmallVector<schedule::ProgramOptions> programs;
     if (isEncoder)
-      programs = {{"encode", prefillRows, prefillRows, false, f32}};
+      programs = {{"encode", prefillRows, prefillRows, false, f32, f32Norms}};
     else
-      programs = {{"decode", 1, verifyRows, true, f32},
-                  {"verify", verifyRows, verifyRows, true, f32},
-                  {"prefill", prefillRows, prefillRows, false, f32}};
+      programs = {{"decode", 1, verifyRows, true, f32, f32Norms},
+                  {"verify", verifyRows, verifyRows, true, f32, f32Norms},
+                  {"prefill", prefillRows, prefillRows, false, f32, f32Norms}};
     for (const schedule::ProgramOptions &options : programs)
       if (failed(schedule::buildProgram(forward, kernels, options)))
         return signalPassFailure();

@@ -23,6 +23,7 @@ def FormDispatchesPass : Pass<"llmc-form-dispatches", "::mlir::ModuleOp"> {
   let dependentDialects = ["::llmc::llm::LlmDialect", "::llmc::sched::SchedDialect"];
   let options = [
     Option<"f32", "f32", "bool", "false", "float activations (the reference mode)">,
+    Option<"f32Norms", "f32-norms", "bool", "false", "float activations behind norms">,
     Option<"verifyRows", "verify-rows", "int64_t", "16", "rows of the verify program">,
     Option<"prefillRows", "prefill-rows", "int64_t", "512", "rows of the prefill program">];
 }

@@ -140,7 +140,13 @@ private:
 
   // --- linears -------------------------------------------------------------
 
-  ActKind actKind(ArrayAttr weights) {
+  /// Float weights are multiplied with floats. So is what comes out of a norm, where that is asked
+  /// for: its features may differ too much in size for one scale per group.
+  template <typename Op> ActKind actKind(Op op) {
+    ArrayAttr weights = op.getWeights();
+    if (options.f32Norms &&
+        (op.getNormAttr() || isa_and_present<llm::NormOp>(op.getInput().getDefiningOp())))
+      return ActKind::F32;
     for (Attribute symbol : weights) {
       StringRef encoding = weight(cast<FlatSymbolRefAttr>(symbol)).getFinalEncoding();
       if (encoding == "f32" || encoding == "f16" || encoding == "bf16")
@@ -221,7 +227,7 @@ private:
       outRows = true;
     }
     SmallVector<Attribute> bindings;
-    ActKind act = actKind(op.getWeights());
+    ActKind act = actKind(op);
     Prologue prologue = bindInput(op, input, op.getNormAttr(), act, outRows, bindings);
     ArrayAttr segs = segments(op, bindings);
     if (op.getResidual())
@@ -258,7 +264,7 @@ private:
     if (!cache.getCapacity())
       return op.emitError("cache ") << op.getKvAttr() << " has no plan; run llmc-plan-kv first";
     SmallVector<Attribute> bindings;
-    ActKind act = actKind(op.getWeights());
+    ActKind act = actKind(op);
     Prologue prologue = bindInput(op, op.getInput(), op.getNormAttr(), act, false, bindings);
     ArrayAttr segs = segments(op, bindings);
     bindNorm(op.getQNormAttr(), bindings);

