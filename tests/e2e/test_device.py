@@ -222,6 +222,14 @@ class Device(TestCase):
             self.assertEqual(program["boundary_bytes_per_row"], 4 * 64 + 4 * 16)
         self.assertIn("launches\n", succeed(LLMC, "inspect", self.artifact).text)
 
+    def test_inspect_what_others_wrote(self):
+        """A header need not have what only people read."""
+        writer, artifact = BIN / "llmc_capi_fixture", self.folder / "chain.llmc"
+        if not writer.exists():
+            self.skipTest("no test program that writes artifacts")
+        succeed(writer, artifact, "cuda")
+        self.assertEqual(len(succeed(LLMC, "inspect", "--json", artifact).json["variants"]), 2)
+
     @emulator_only
     def test_one_copy_per_token(self):
         """Greedy generation launches and waits, no more."""

@@ -18,13 +18,22 @@ using namespace llmc::rt;
 
 static std::string text(const flatbuffers::String *string) { return string ? string->str() : ""; }
 
+/// What a list holds; a header need not have it.
+template <typename T> static std::vector<T> itemsOf(const flatbuffers::Vector<T> *vector) {
+  return vector ? std::vector<T>(vector->begin(), vector->end()) : std::vector<T>();
+}
+template <typename T>
+static std::vector<const T *> itemsOf(const flatbuffers::Vector<flatbuffers::Offset<T>> *vector) {
+  return vector ? std::vector<const T *>(vector->begin(), vector->end()) : std::vector<const T *>();
+}
+
 static double bitsPerElement(uint64_t bytes, uint64_t elements) {
   return elements ? 8.0 * double(bytes) / double(elements) : 0;
 }
 
 static uint64_t elements(const fb::Weight &weight) {
   uint64_t count = 1;
-  for (uint64_t extent : *weight.shape())
+  for (uint64_t extent : itemsOf(weight.shape()))
     count *= extent;
   return count;
 }
@@ -59,7 +68,7 @@ static Json modelFacts(const fb::Model &model) {
     facts["pooling"] = llvm::StringRef(fb::EnumNamePooling(model.pooling())).lower();
     facts["normalize"] = model.normalize() ? "yes" : "no";
   }
-  for (const fb::KeyValue *property : *model.properties()) {
+  for (const fb::KeyValue *property : itemsOf(model.properties())) {
     std::string key = text(property->key());
     std::replace(key.begin(), key.end(), ' ', '_');
     if (!facts.contains(key))
@@ -69,14 +78,15 @@ static Json modelFacts(const fb::Model &model) {
 }
 
 static Json tokenizerFacts(const fb::Artifact &artifact) {
+  if (!artifact.tokenizer())
+    return Json::object();
   const fb::Tokenizer &tokenizer = *artifact.tokenizer();
   return {{"kind", llvm::StringRef(fb::EnumNameTokenizerKind(tokenizer.kind())).lower()},
           {"pre", text(tokenizer.pre())},
-          {"tokens", tokenizer.types()->size()},
+          {"tokens", itemsOf(tokenizer.types()).size()},
           {"bos", tokenizer.bos()},
           {"adds_bos", tokenizer.add_bos()},
-          {"end_tokens",
-           std::vector<int32_t>(tokenizer.end_tokens()->begin(), tokenizer.end_tokens()->end())},
+          {"end_tokens", itemsOf(tokenizer.end_tokens())},
           {"chat_template_bytes", artifact.chat_template() ? artifact.chat_template()->size() : 0}};
 }
 
@@ -84,7 +94,7 @@ static Json tokenizerFacts(const fb::Artifact &artifact) {
 static std::vector<std::string> missingFeatures(const fb::Variant &variant) {
   const CpuFeatures host = CpuFeatures::host();
   std::vector<std::string> missing;
-  for (const flatbuffers::String *feature : *variant.features())
+  for (const flatbuffers::String *feature : itemsOf(variant.features()))
     if (!host.has(feature->string_view()))
       missing.push_back(feature->str());
   return missing;
@@ -104,7 +114,7 @@ static Json variantRow(const Artifact &artifact, const fb::Variant &variant) {
   const bool cuda = variant.device() == fb::DeviceKind::Cuda;
   const auto bytesOf = [&](uint32_t section) { return artifact.section(section).size(); };
   Json features = Json::array();
-  for (const flatbuffers::String *feature : *variant.features())
+  for (const flatbuffers::String *feature : itemsOf(variant.features()))
     features.push_back(feature->str());
   return {{"target", text(variant.target())},
           {"device", cuda ? "cuda" : "cpu"},
@@ -144,7 +154,9 @@ static Json launchRows(const fb::Artifact &artifact) {
       for (auto &[kernel, entry] : byKernel)
         rows.push_back(std::move(entry));
     }
+    // Behind every program.
     rows.push_back(row("", variant->pick_kernel(), *variant->pick_launch()));
+    rows.back()["count"] = 1;
   }
   return rows;
 }
@@ -190,9 +202,9 @@ static Json programRow(const fb::Variant &variant, const fb::Program &program, u
           {"boundary_bytes_per_row", liveBytesPerRow(program)}};
 }
 
-static Json kvRows(const fb::KvPlan &plan) {
+static Json kvRows(const fb::KvPlan *plan) {
   Json rows = Json::array();
-  for (const fb::KvLayer *layer : *plan.layers())
+  for (const fb::KvLayer *layer : itemsOf(plan ? plan->layers() : nullptr))
     rows.push_back({{"layer", layer->layer()},
                     {"heads", layer->heads()},
                     {"head_dim", layer->head_dim()},
@@ -205,7 +217,7 @@ static Json kvRows(const fb::KvPlan &plan) {
 /// Weights are there once for each layout: those of the first.
 static std::vector<const fb::Weight *> listedWeights(const fb::Artifact &artifact) {
   std::vector<const fb::Weight *> list;
-  for (const fb::Weight *weight : *artifact.weights())
+  for (const fb::Weight *weight : itemsOf(artifact.weights()))
     if (weight->section() == artifact.weights_section())
       list.push_back(weight);
   return list;
@@ -219,7 +231,7 @@ static Json encodingRows(const fb::Artifact &artifact) {
   llvm::MapVector<llvm::StringRef, Sum> sums;
   uint64_t total = 0;
   for (const fb::Weight *weight : listedWeights(artifact)) {
-    Sum &sum = sums[weight->encoding()->c_str()];
+    Sum &sum = sums[weight->encoding() ? weight->encoding()->c_str() : ""];
     ++sum.weights;
     sum.bytes += weight->size();
     sum.elements += elements(*weight);
@@ -238,12 +250,11 @@ static Json encodingRows(const fb::Artifact &artifact) {
 static Json weightRows(const fb::Artifact &artifact) {
   Json rows = Json::array();
   for (const fb::Weight *weight : listedWeights(artifact))
-    rows.push_back(
-        {{"name", text(weight->name())},
-         {"encoding", text(weight->encoding())},
-         {"shape", std::vector<uint64_t>(weight->shape()->begin(), weight->shape()->end())},
-         {"bytes", weight->size()},
-         {"bits_per_weight", bitsPerElement(weight->size(), elements(*weight))}});
+    rows.push_back({{"name", text(weight->name())},
+                    {"encoding", text(weight->encoding())},
+                    {"shape", itemsOf(weight->shape())},
+                    {"bytes", weight->size()},
+                    {"bits_per_weight", bitsPerElement(weight->size(), elements(*weight))}});
   return rows;
 }
 
@@ -267,11 +278,10 @@ static Json portRows(const fb::Artifact &artifact) {
   const auto add = [&](const char *kind, const auto *ports) {
     if (ports)
       for (const fb::Port *port : *ports)
-        rows.push_back(
-            {{"port", kind},
-             {"name", text(port->name())},
-             {"element", text(port->element())},
-             {"shape", std::vector<uint64_t>(port->shape()->begin(), port->shape()->end())}});
+        rows.push_back({{"port", kind},
+                        {"name", text(port->name())},
+                        {"element", text(port->element())},
+                        {"shape", itemsOf(port->shape())}});
   };
   add("input", program.inputs());
   add("output", program.outputs());
@@ -297,7 +307,7 @@ llvm::Expected<Json> llmc::tool::inspectArtifact(const InspectOptions &options) 
               {"file", artifact.path()},
               {"bytes", artifact.fileSize()},
               {"producer", text(header.producer())},
-              {"kv_bytes", header.kv()->size()},
+              {"kv_bytes", header.kv() ? header.kv()->size() : 0},
               {"model", modelFacts(model)},
               {"tokenizer", tokenizerFacts(header)},
               {"variants", std::move(variants)},
@@ -305,7 +315,7 @@ llvm::Expected<Json> llmc::tool::inspectArtifact(const InspectOptions &options) 
               {"launches", launchRows(header)},
               {"ports", portRows(header)},
               {"encodings", encodingRows(header)},
-              {"kv", kvRows(*header.kv())},
+              {"kv", kvRows(header.kv())},
               {"weights", weightRows(header)},
               {"sections", sectionRows(header)}};
 }
