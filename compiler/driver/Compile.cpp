@@ -6,29 +6,19 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/driver/Compile.h"
-#include "compiler/artifact/TokenizerTable.h"
 #include "compiler/artifact/Writer.h"
 #include "compiler/codegen/cpu/CodeObject.h"
 #include "compiler/codegen/cuda/CodeObject.h"
 #include "compiler/driver/Calibrate.h"
 #include "compiler/driver/Fidelity.h"
+#include "compiler/driver/ImportSource.h"
 #include "compiler/driver/Pooling.h"
 #include "compiler/driver/Progress.h"
 #include "compiler/driver/Report.h"
 #include "compiler/ir/Sched.h"
-#include "frontends/common/ImportError.h"
 #include "frontends/common/Vocabulary.h"
-#include "frontends/gguf/ImportGguf.h"
-#include "frontends/onnx/ImportOnnx.h"
-#include "frontends/onnx/ModelReader.h"
-#include "frontends/onnx/lower/ImportGraph.h"
-#include "frontends/tokenizer/LoadTokenizer.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Verifier.h"
 #include "mlir/Support/Timing.h"
-#include "runtime/text/PreTokenizer.h"
-#include "runtime/text/Tokenizer.h"
-#include "runtime/text/jinja/Template.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -41,20 +31,6 @@ using mlir::ModuleOp;
 
 static llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
-}
-
-static std::string knownPreTokenizerNames() {
-  std::string names;
-  for (const rt::PreTokenizer &pre : rt::knownPreTokenizers())
-    names += (names.empty() ? "" : ", ") + std::string(pre.name);
-  return names;
-}
-
-/// SentencePiece vocabularies read what they have no token for as unknown.
-static bool lacksNewline(const TokenizerData &tokenizer) {
-  return tokenizer.kind == TokenizerData::Kind::Spm &&
-         !llvm::is_contained(tokenizer.tokens, "<0x0A>") &&
-         !llvm::is_contained(tokenizer.tokens, "\n");
 }
 
 namespace {
@@ -155,154 +131,15 @@ private:
     return llvm::Error::success();
   }
 
-  /// The frontend of the file's format.
-  llvm::Expected<ImportedModel> importFile() {
-    return onnx::isOnnxFile(options.input) ? importOnnxFile() : importGgufFile(options.input);
-  }
-
-  llvm::Expected<ImportedModel> importGgufFile(llvm::StringRef path) {
-    GgufImportOptions import;
-    if (!options.preTokenizer.empty())
-      import.preOverride = options.preTokenizer;
-    import.findPre = [](llvm::StringRef name) -> std::optional<PreTokenizerDefaults> {
-      const rt::PreTokenizer *pre = rt::findPreTokenizer({name.data(), name.size()});
-      if (!pre)
-        return std::nullopt;
-      return PreTokenizerDefaults{pre->ignoreMerges, pre->addBos};
-    };
-    import.knownPreList = knownPreTokenizerNames();
-    import.context = options.context;
-    return importGguf(path, context, import);
-  }
-
-  /// A language model, or else a graph of tensors.
-  llvm::Expected<ImportedModel> importOnnxFile() {
-    std::string notRaised;
-    if (options.shapes.empty() && options.constants.empty()) {
-      llvm::Expected<ImportedModel> raised = importOnnx(options.input, context);
-      if (raised)
-        return raised;
-      llvm::Error other = llvm::handleErrors(
-          raised.takeError(), [&](std::unique_ptr<ImportError> error) -> llvm::Error {
-            if (error->getKind() != ImportError::Kind::Unsupported)
-              return llvm::Error(std::move(error));
-            notRaised = error->getMessage().str();
-            return llvm::Error::success();
-          });
-      if (other)
-        return other;
-    }
-    llvm::Expected<ImportedModel> graph =
-        importOnnxGraph(options.input, context, {options.shapes, options.constants});
-    if (graph || notRaised.empty()) {
-      whyGraph = std::move(notRaised);
-      return graph;
-    }
-    std::string message = llvm::toString(graph.takeError());
-    return makeError(message == notRaised ? message
-                                          : notRaised + "; as a graph of tensors: " + message);
-  }
-
   llvm::Error import() {
     begin(phaseName(Phase::Import), "reading " + options.input);
-    // A folder or a tokenizer.json gives a vocabulary only.
-    bool tokenizerOnly = llvm::sys::path::filename(options.input) == "tokenizer.json" ||
-                         llvm::sys::fs::is_directory(options.input);
-    if (!tokenizerOnly)
-      if (llvm::Error error = importModel())
-        return error;
-    if (llvm::StringRef folder = tokenizerPlace(tokenizerOnly); !folder.empty())
-      if (llvm::Error error = useTokenizer(folder))
-        return error;
-    if (llvm::Error error = matchVocabulary())
-      return error;
-    if (llvm::Error error = checkText())
-      return error;
-    if (model.module && failed(mlir::verify(*model.module)))
-      return makeError(options.input + ": the imported model is not valid");
-    return llvm::Error::success();
-  }
-
-  /// Where the tokenizer is, if it is not in the model: as asked for, or beside an ONNX file.
-  llvm::StringRef tokenizerPlace(bool tokenizerOnly) {
-    if (!options.tokenizer.empty())
-      return options.tokenizer;
-    if (tokenizerOnly)
-      return options.input;
-    if (model.tokenizer.kind != TokenizerData::Kind::None || !onnx::isOnnxFile(options.input))
-      return "";
-    for (const std::string &folder : folders)
-      if (hasTokenizer(folder))
-        return folder;
-    return "";
-  }
-
-  llvm::Error importModel() {
-    llvm::Expected<ImportedModel> imported = importFile();
-    if (!imported)
-      return imported.takeError();
-    model = std::move(*imported);
-    return llvm::Error::success();
-  }
-
-  /// Takes the tokenizer and the chat template of a folder, or of a GGUF file, in place of the
-  /// model's own.
-  llvm::Error useTokenizer(llvm::StringRef folder) {
-    if (llvm::sys::path::extension(folder) == ".gguf") {
-      llvm::Expected<ImportedModel> other = importGgufFile(folder);
-      if (!other)
-        return other.takeError();
-      if (other->tokenizer.kind == TokenizerData::Kind::None)
-        return makeError(folder + ": has no tokenizer to use");
-      model.tokenizer = std::move(other->tokenizer);
-      model.chatTemplate = std::move(other->chatTemplate);
-      return llvm::Error::success();
-    }
-    llvm::Expected<LoadedTokenizer> loaded = loadTokenizer(folder);
-    if (!loaded)
-      return loaded.takeError();
-    model.tokenizer = std::move(loaded->tokenizer);
-    model.chatTemplate = std::move(loaded->chatTemplate);
-    llvm::append_range(model.properties, loaded->properties);
-    return llvm::Error::success();
-  }
-
-  /// A model has at least a row for every token; rows that no token has are never sampled.
-  llvm::Error matchVocabulary() {
-    auto tokens = int64_t(model.tokenizer.tokens.size());
-    if (!model.module || !model.module->lookupSymbol(llm::kForwardName) ||
-        model.tokenizer.kind == TokenizerData::Kind::None)
-      return llvm::Error::success();
-    int64_t rows = vocabularyOf(*model.module);
-    if (isEncoder(*model.module) && tokens <= rows)
-      return llvm::Error::success();
-    if (tokens > rows)
-      return makeError(options.input + ": the tokenizer has " + llvm::Twine(tokens) +
-                       " tokens, the model " + llvm::Twine(rows));
-    if (tokens < rows && dropPaddedLogits(*model.module, tokens))
-      note(llvm::Twine(rows - tokens) + " rows of the head belong to no token and are left out");
-    return llvm::Error::success();
-  }
-
-  /// What the runtime could not tokenize or render is refused now, not at the first request.
-  llvm::Error checkText() {
-    if (lacksNewline(model.tokenizer))
-      warn("the vocabulary has no token for a newline, which is read as the unknown token");
-    llvm::StringRef place = options.tokenizer.empty() ? options.input : options.tokenizer;
-    if (model.tokenizer.pipeline) {
-      flatbuffers::FlatBufferBuilder fbb;
-      fbb.Finish(buildTokenizer(fbb, model.tokenizer));
-      auto made =
-          rt::Tokenizer::create(flatbuffers::GetRoot<fb::Tokenizer>(fbb.GetBufferPointer()));
-      if (!made.ok())
-        return makeError(place + ": " + made.status().message());
-    }
-    if (!model.chatTemplate.empty()) {
-      auto parsed =
-          rt::jinja::Template::parse(model.chatTemplate, "chat template", rt::jinja::kChatTemplate);
-      if (!parsed.ok())
-        return makeError(place + ": " + parsed.status().message());
-    }
+    llvm::Expected<ImportedSource> source =
+        importSource(options, folders, context,
+                     [&](llvm::StringRef kind, const llvm::Twine &message) { say(kind, message); });
+    if (!source)
+      return source.takeError();
+    model = std::move(source->model);
+    whyGraph = std::move(source->whyGraph);
     return llvm::Error::success();
   }
 
