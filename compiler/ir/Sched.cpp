@@ -43,6 +43,15 @@ static LogicalResult checkSegments(Operation *op, ArrayAttr segments) {
   return success();
 }
 
+/// A sum is made by the kernels that normalize it.
+template <typename Op> static LogicalResult checkAddNorm(Op op) {
+  if (op.getAddNormAttr() && op.getPrologue() != Prologue::Norm)
+    return op.emitOpError("adds to an input that it does not normalize");
+  if (op.getKeepSum() && !op.getAddNormAttr())
+    return op.emitOpError("keeps a sum that it does not make");
+  return success();
+}
+
 LogicalResult LinearKernelOp::verify() {
   if (failed(checkSegments(*this, getSegments())))
     return failure();
@@ -56,7 +65,7 @@ LogicalResult LinearKernelOp::verify() {
     return emitOpError("needs a norm exactly when its prologue is norm");
   if (getPrologue() == Prologue::Merge && getMergeHeads() == 0)
     return emitOpError("merges partials of no heads");
-  return success();
+  return checkAddNorm(*this);
 }
 
 LogicalResult QkvKernelOp::verify() {
@@ -67,7 +76,7 @@ LogicalResult QkvKernelOp::verify() {
   if (getHeadDim() % kPanelRows)
     return emitOpError("has heads of ")
            << getHeadDim() << " features, no multiple of " << kPanelRows;
-  return success();
+  return checkAddNorm(*this);
 }
 
 LogicalResult TensorKernelOp::verify() {

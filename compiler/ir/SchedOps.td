@@ -53,6 +53,9 @@ def Sched_LinearKernelOp : Sched_Kernel<"linear_kernel"> {
     Bindings: input (records for `packed`, float rows otherwise, partials of an
     attend kernel for `merge`), [norm weight, [norm bias]], per segment weight and
     [bias], then [residual], then per result the output (none with `logits`).
+    `add_norm`: the input is that binding plus another one that is normalized
+    before; its bindings follow the first: other, weight, [bias], and with
+    `keep_sum` where the sum is written.
     Tiles are the panels of the segments in order; a gated pair shares its tile.
     `prefill`: of the prefill program only (not in the reference mode), and with
     records made by kernels that say the same. With fast numerics a target may
@@ -65,7 +68,8 @@ def Sched_LinearKernelOp : Sched_Kernel<"linear_kernel"> {
       UnitAttr:$gated, Llm_ActivationAttr:$activation, F32Attr:$scale, F32Attr:$softcap,
       UnitAttr:$residual, UnitAttr:$out_rows, UnitAttr:$logits, Llm_Count:$max_rows,
       DefaultValuedAttr<Llm_Size, "0">:$merge_heads, DefaultValuedAttr<Llm_Size, "0">:$merge_window,
-      DefaultValuedAttr<Llm_Size, "0">:$merge_chunks, UnitAttr:$prefill);
+      DefaultValuedAttr<Llm_Size, "0">:$merge_chunks, UnitAttr:$prefill,
+      OptionalAttr<Sched_NormSpecAttr>:$add_norm, UnitAttr:$keep_sum);
   let hasVerifier = 1;
 }
 
@@ -75,13 +79,14 @@ def Sched_QkvKernelOp : Sched_Kernel<"qkv_kernel"> {
     Bindings: input, [norm weight, [norm bias]], per segment (q, k, v) weight and
     [bias], [q norm weight], [k norm weight], [rope rows], query out, key cache,
     value cache. Tiles: the query heads, then the key heads, then the value heads.
-    `prefill`: see linear_kernel.
+    `prefill`, `add_norm`, `keep_sum`: see linear_kernel.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Llm_Count:$features, Sched_ActKindAttr:$act,
       Sched_PrologueAttr:$prologue, OptionalAttr<Sched_NormSpecAttr>:$norm, ArrayAttr:$segments,
       Llm_Count:$heads, Llm_Count:$kv_heads, Llm_Count:$head_dim, OptionalAttr<Sched_NormSpecAttr>:$q_norm,
       OptionalAttr<Sched_NormSpecAttr>:$k_norm, Llm_Size:$rope_pairs, Llm_RopeKindAttr:$rope_kind,
-      StrAttr:$kv_encoding, Llm_Count:$capacity, Llm_Count:$max_rows, UnitAttr:$prefill);
+      StrAttr:$kv_encoding, Llm_Count:$capacity, Llm_Count:$max_rows, UnitAttr:$prefill,
+      OptionalAttr<Sched_NormSpecAttr>:$add_norm, UnitAttr:$keep_sum);
   let hasVerifier = 1;
 }
 

@@ -155,10 +155,28 @@ private:
     return options.f32 ? ActKind::F32 : ActKind::Int8;
   }
 
-  /// How a linear gets its activations: binds them and says which prologue that is.
+  /// A sum that the kernel which reads it makes: x + norm(y), and whether others need it, too.
+  struct Sum {
+    FlatSymbolRefAttr x, y;
+    llm::NormAttr norm;
+    FlatSymbolRefAttr kept;
+  };
+
+  /// How a linear gets its activations: binds them and says which prologue that is; `sum` where
+  /// they are one.
   Prologue bindInput(Operation *op, Value input, llm::NormAttr norm, ActKind act, bool outRows,
-                     SmallVectorImpl<Attribute> &bindings) {
+                     SmallVectorImpl<Attribute> &bindings, Sum &sum) {
     if (options.few) {
+      if (auto known = sums.find(input); known != sums.end() && known->second.first == op) {
+        sum = known->second.second;
+        bindings.push_back(read(sum.x));
+        bindings.push_back(read(sum.y));
+        bindNorm(sum.norm, bindings);
+        if (sum.kept)
+          bindings.push_back(write(sum.kept));
+        bindNorm(norm, bindings);
+        return Prologue::Norm;
+      }
       auto partials = partialsOf.find(input);
       if (!norm && partials != partialsOf.end()) {
         bindings.push_back(read(partials->second));
@@ -228,13 +246,16 @@ private:
     }
     SmallVector<Attribute> bindings;
     ActKind act = actKind(op);
-    Prologue prologue = bindInput(op, input, op.getNormAttr(), act, outRows, bindings);
+    Sum sum;
+    Prologue prologue = bindInput(op, input, op.getNormAttr(), act, outRows, bindings, sum);
     ArrayAttr segs = segments(op, bindings);
     if (op.getResidual())
       bindings.push_back(read(bufferOf(op.getResidual())));
     if (!logits) {
       for (Value result : op.getResults()) {
-        bool inPlace = op.getResidual() && op.getResidual() != input;
+        // Every worker reads what it makes the input of.
+        FlatSymbolRefAttr old = op.getResidual() ? bufferOf(op.getResidual()) : FlatSymbolRefAttr();
+        bool inPlace = old && op.getResidual() != input && old != sum.x && old != sum.y;
         bindings.push_back(write(inPlace ? resultInPlaceOf(op.getResidual(), result, "x")
                                          : newResult(result, "y")));
       }
@@ -253,7 +274,8 @@ private:
         op.getGatedAttr(), op.getActivationAttr(), op.getScaleAttr(), op.getSoftcapAttr(),
         unit(bool(op.getResidual())), unit(outRows), unit(logits), i64(options.familyRows),
         i64(merge ? attend.getHeads() : 0), i64(merge ? kv(attend.getKvAttr()).getWindow() : 0),
-        i64(merge ? maxChunks(kv(attend.getKvAttr())) : 0), prefill());
+        i64(merge ? maxChunks(kv(attend.getKvAttr())) : 0), prefill(), normSpec(sum.norm),
+        unit(bool(sum.kept)));
     dispatch(op, logits ? "logits" : roleOf(op), kernel,
              TilesAttr::get(ctx(), panels, 0, 0, 0, outRows), bindings);
     return success();
@@ -265,7 +287,8 @@ private:
       return op.emitError("cache ") << op.getKvAttr() << " has no plan; run llmc-plan-kv first";
     SmallVector<Attribute> bindings;
     ActKind act = actKind(op);
-    Prologue prologue = bindInput(op, op.getInput(), op.getNormAttr(), act, false, bindings);
+    Sum sum;
+    Prologue prologue = bindInput(op, op.getInput(), op.getNormAttr(), act, false, bindings, sum);
     ArrayAttr segs = segments(op, bindings);
     bindNorm(op.getQNormAttr(), bindings);
     bindNorm(op.getKNormAttr(), bindings);
@@ -287,7 +310,7 @@ private:
         op.getHeadsAttr(), i64(cache.getHeads()), i64(cache.getHeadDim()),
         normSpec(op.getQNormAttr()), normSpec(op.getKNormAttr()), i64(pairs),
         llm::RopeKindAttr::get(ctx(), kind), cache.getEncodingAttr(), cache.getCapacityAttr(),
-        i64(options.familyRows), prefill());
+        i64(options.familyRows), prefill(), normSpec(sum.norm), unit(bool(sum.kept)));
     int64_t tiles = op.getHeads() + 2 * cache.getHeads();
     dispatch(op, "qkv", kernel, TilesAttr::get(ctx(), tiles, 0, 0, 0, false), bindings);
     return success();
@@ -376,10 +399,37 @@ private:
     return fits ? norm : llm::NormOp();
   }
 
+  /// The linear or qkv that comes next and normalizes the sum: with few rows its workers make the
+  /// sum, too, which is cheaper than a barrier.
+  static Operation *sumReader(llm::AddOp add) {
+    Operation *next = add->getNextNode();
+    Value sum = add;
+    if (auto selected = dyn_cast_if_present<llm::OutRowsOp>(next);
+        selected && selected.getInput() == sum && selected->hasOneUse()) {
+      auto head = dyn_cast<llm::LinearOp>(*selected->getUsers().begin());
+      bool reads = head && head == selected->getNextNode() && isLogits(head) && add->hasOneUse();
+      return reads && head.getNormAttr() ? head : nullptr;
+    }
+    if (auto linear = dyn_cast_if_present<llm::LinearOp>(next))
+      return linear.getInput() == sum && linear.getNormAttr() && linear.getResidual() != sum
+                 ? next
+                 : nullptr;
+    auto qkv = dyn_cast_if_present<llm::QkvOp>(next);
+    return qkv && qkv.getInput() == sum && qkv.getNormAttr() ? next : nullptr;
+  }
+
   void lowerAdd(llm::AddOp op) {
     RowParams p;
     p.factor = op.getScale().convertToFloat();
     if (llm::NormOp norm = addedNorm(op)) {
+      if (Operation *reader = options.few ? sumReader(op) : nullptr) {
+        Sum sum{bufferOf(op.getLhs()), bufferOf(norm.getInput()), norm.getNorm(), {}};
+        // Others still read x while the sum is written.
+        if (!op->hasOneUse())
+          sum.kept = newResult(op, "x");
+        sums[op] = {reader, sum};
+        return;
+      }
       p.norm = norm.getNorm();
       SmallVector<Attribute> bindings{read(bufferOf(op.getLhs())), read(bufferOf(norm.getInput()))};
       bindNorm(p.norm, bindings);
@@ -506,6 +556,7 @@ private:
   ProgramOp program;
   llvm::DenseMap<Value, FlatSymbolRefAttr> buffers;
   llvm::DenseMap<Value, FlatSymbolRefAttr> partialsOf;
+  llvm::DenseMap<Value, std::pair<Operation *, Sum>> sums; ///< with who makes it
   llvm::DenseMap<StringAttr, FlatSymbolRefAttr> ropeRows;
   llvm::DenseMap<std::tuple<Value, Attribute, int>, FlatSymbolRefAttr> prepared;
   unsigned bufferCount = 0;

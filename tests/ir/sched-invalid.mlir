@@ -148,3 +148,18 @@ sched.tensor_kernel @k {
 sched.tensor_kernel @k {
 ^bb0(%x: memref<?xf32>, %begin: index, %end: index):
 }
+
+// -----
+
+// expected-error @+1 {{'sched.linear_kernel' op adds to an input that it does not normalize}}
+sched.linear_kernel @k {features = 16, act = #sched<act f32>, prologue = #sched<prologue rows>,
+  add_norm = #sched.norm<rms, bias = false, eps = 1.0e-5 : f32>, max_rows = 1,
+  segments = [#sched.segment<16, "f32", bias = false>], activation = #llm<activation none>,
+  scale = 1.0 : f32, softcap = 0.0 : f32}
+
+// -----
+
+// expected-error @+1 {{'sched.linear_kernel' op keeps a sum that it does not make}}
+sched.linear_kernel @k {features = 16, act = #sched<act f32>, prologue = #sched<prologue rows>,
+  keep_sum, max_rows = 1, segments = [#sched.segment<16, "f32", bias = false>],
+  activation = #llm<activation none>, scale = 1.0 : f32, softcap = 0.0 : f32}

@@ -194,6 +194,8 @@ struct InputSpec {
   bool outRows;
   int64_t maxRows;
   int64_t mergeHeads = 0, mergeWindow = 0, mergeChunks = 0;
+  sched::NormSpecAttr addNorm = {}; ///< see sched.linear_kernel
+  bool keepSum = false;
 };
 
 /// Takes the input's bindings and makes the records where the prologue says so.

@@ -54,17 +54,20 @@ Records cpu::emitPrologue(Emitter &e, const InputSpec &input) {
   Value source = e.nextBinding();
   Records records{source, input.outRows ? e.stepOutRows() : e.stepRows(),
                   recordBytes(input.act, input.features)};
-  Value weight, bias;
-  if (input.norm) {
-    weight = e.nextBinding();
-    if (input.norm.getBias())
-      bias = e.nextBinding();
-  }
+  auto takeNorm = [&](NormSpecAttr norm) -> std::pair<Value, Value> {
+    Value weight = norm ? e.nextBinding() : Value();
+    return {weight, norm && norm.getBias() ? e.nextBinding() : Value()};
+  };
+  Value other = input.addNorm ? e.nextBinding() : Value();
+  auto [addWeight, addBias] = takeNorm(input.addNorm);
+  Value kept = input.keepSum ? e.nextBinding() : Value();
+  auto [weight, bias] = takeNorm(input.norm);
   if (input.prologue == Prologue::Packed)
     return records;
 
+  int64_t rowBytes = 4 * input.features;
   records.base = e.reserve(input.maxRows * records.stride);
-  Value row = e.reserve(4 * input.features);
+  Value row = e.reserve(rowBytes), sum = input.addNorm ? e.reserve(rowBytes) : Value();
   Value state;
   if (input.prologue == Prologue::Merge)
     state = e.reserve(partialBytes(input.features / input.mergeHeads));
@@ -78,7 +81,19 @@ Records cpu::emitPrologue(Emitter &e, const InputSpec &input) {
       if (input.prologue == Prologue::Merge)
         mergePartials(e, input, source, index, state, row);
       else
-        x = e.at(source, e.mul(index, 4 * input.features));
+        x = e.at(source, e.mul(index, rowBytes));
+      if (input.addNorm) {
+        Value n = e.i64(input.features);
+        e.normalize(input.addNorm, addWeight, addBias, e.at(other, e.mul(index, rowBytes)),
+                    input.features, row);
+        e.call("uk_add", {x, row, e.f32(1), n, sum});
+        x = sum;
+        // Every worker has the sum; one of them writes it.
+        if (kept)
+          e.branch(e.equal(e.tileBegin(), e.i64(0)), [&] {
+            e.call("uk_scale", {sum, e.f32(1), n, e.at(kept, e.mul(index, rowBytes))});
+          });
+      }
       if (input.prologue == Prologue::Norm) {
         e.normalize(input.norm, weight, bias, x, input.features, row);
         x = row;
@@ -228,10 +243,10 @@ void cpu::emitKernel(Emitter &e, LinearKernelOp op) {
   int64_t columns = op.getFeatures();
   ActKind act = e.arithmetic(op.getAct(), op.getPrefill());
   bool bf16 = act == ActKind::BF16;
-  Records records =
-      emitPrologue(e, {columns, act, op.getPrologue(), op.getNormAttr(), op.getOutRows(),
-                       int64_t(op.getMaxRows()), int64_t(op.getMergeHeads()),
-                       int64_t(op.getMergeWindow()), int64_t(op.getMergeChunks())});
+  Records records = emitPrologue(
+      e, {columns, act, op.getPrologue(), op.getNormAttr(), op.getOutRows(),
+          int64_t(op.getMaxRows()), int64_t(op.getMergeHeads()), int64_t(op.getMergeWindow()),
+          int64_t(op.getMergeChunks()), op.getAddNormAttr(), op.getKeepSum()});
   struct Segment {
     PackedMatrix matrix;
     Value weight, bias;

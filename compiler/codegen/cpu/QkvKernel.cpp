@@ -29,8 +29,9 @@ void cpu::emitKernel(Emitter &e, QkvKernelOp op) {
   int64_t columns = op.getFeatures(), headDim = op.getHeadDim();
   ActKind act = e.arithmetic(op.getAct(), op.getPrefill());
   bool bf16 = act == ActKind::BF16;
-  Records records = emitPrologue(
-      e, {columns, act, op.getPrologue(), op.getNormAttr(), false, int64_t(op.getMaxRows())});
+  Records records =
+      emitPrologue(e, {columns, act, op.getPrologue(), op.getNormAttr(), false,
+                       int64_t(op.getMaxRows()), 0, 0, 0, op.getAddNormAttr(), op.getKeepSum()});
 
   Role roles[3];
   for (auto [role, attr] : llvm::zip(roles, op.getSegments())) {

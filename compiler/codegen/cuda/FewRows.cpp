@@ -34,11 +34,38 @@ int64_t cuda::fewRowsBlock(const RecordLayout &record) {
 //===----------------------------------------------------------------------===//
 
 Input::Input(Emitter &e, const InputSpec &spec) : spec(spec), source(e.nextBinding()) {
-  if (!spec.norm)
-    return;
-  normWeight = e.nextBinding();
-  if (spec.norm.getBias())
-    normBias = e.nextBinding();
+  auto take = [&](sched::NormSpecAttr norm, Val &weight, Val &bias) {
+    if (!norm)
+      return;
+    weight = e.nextBinding();
+    if (norm.getBias())
+      bias = e.nextBinding();
+  };
+  if (spec.addNorm) {
+    other = e.nextBinding();
+    sum = e.shared(4 * spec.features);
+  }
+  take(spec.addNorm, addWeight, addBias);
+  if (spec.keepSum)
+    kept = e.nextBinding();
+  take(spec.norm, normWeight, normBias);
+}
+
+/// source + norm(other) goes to shared memory, and from one block to where it is kept.
+void Input::makeSum(Emitter &e, Val index) const {
+  Val at = e.toI64(index) * (4 * spec.features), isWriter = e.block(0) == 0;
+  auto readOther = [&](Val k) { return readRow(e, e.at(other, at), k); };
+  normalizeRow(e, spec.features, readOther, {spec.addNorm, addWeight, addBias},
+               [&](Val k, ArrayRef<Val> y) {
+                 e.when(k < spec.features, [&] {
+                   Vals x = readRow(e, e.at(source, at), k);
+                   for (int i = 0; i < 4; ++i)
+                     x[i] = x[i] + y[i];
+                   e.storeVector(x, e.at(sum, k * 4));
+                   if (kept)
+                     e.when(isWriter, [&] { e.storeVector(x, e.at(e.at(kept, at), k * 4)); });
+                 });
+               });
 }
 
 void Input::makeRecords(Emitter &e, Val first, Val count, Val records) const {
@@ -50,7 +77,12 @@ void Input::makeRecords(Emitter &e, Val first, Val count, Val records) const {
   int64_t rowBytes = packed ? layout.bytes() : 4 * spec.features;
   e.loop(e.i32(0), count, 1, [&](Val m) {
     Val index = begin + m;
+    if (sum)
+      makeSum(e, index);
     auto read = [&](Val k) -> Vals {
+      // A thread reads what it wrote itself.
+      if (sum)
+        return readRow(e, sum, k);
       if (!merge)
         return readRow(e, e.at(source, e.toI64(index) * rowBytes), k);
       // The merged output of a head is in its first partial.

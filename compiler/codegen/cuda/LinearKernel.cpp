@@ -191,7 +191,8 @@ static LaunchSpec emitMany(Emitter &e, LinearKernelOp op, const Input &input,
 
 LaunchSpec cuda::emitKernel(Emitter &e, LinearKernelOp op) {
   Input input(e, {int64_t(op.getFeatures()), op.getAct(), op.getPrologue(), op.getNormAttr(),
-                  op.getOutRows(), int64_t(op.getMergeHeads()), int64_t(op.getMergeChunks())});
+                  op.getOutRows(), int64_t(op.getMergeHeads()), int64_t(op.getMergeChunks()),
+                  op.getAddNormAttr(), op.getKeepSum()});
   SmallVector<Matrix, 4> matrices;
   SmallVector<Val, 4> weights, biases;
   for (Attribute attr : op.getSegments()) {

@@ -44,18 +44,23 @@ struct InputSpec {
   sched::NormSpecAttr norm;
   bool outRows = false;
   int64_t mergeHeads = 0, mergeChunks = 0;
+  sched::NormSpecAttr addNorm = {}; ///< see sched.linear_kernel
+  bool keepSum = false;
 };
 
 /// The input's bindings.
 struct Input {
   InputSpec spec;
   Val source, normWeight, normBias;
+  Val other, addWeight, addBias, kept;
+  Val sum; ///< a row in shared memory, where the input is a sum
 
-  /// Takes them.
+  /// Takes them, and the shared memory.
   Input(Emitter &e, const InputSpec &spec);
   RecordLayout record() const { return {spec.act, spec.features}; }
   /// Rows of the step that the kernel computes.
   Val rows(Emitter &e) const { return spec.outRows ? e.outRows() : e.rows(); }
+  void makeSum(Emitter &e, Val index) const;
   /// Makes records [first, first + count) in shared memory at `records`; has barriers.
   void makeRecords(Emitter &e, Val first, Val count, Val records) const;
 };

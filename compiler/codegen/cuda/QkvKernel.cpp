@@ -35,7 +35,8 @@ class Qkv {
 public:
   Qkv(Emitter &e, QkvKernelOp op)
       : e(e), op(op), headDim(op.getHeadDim()),
-        input(e, {int64_t(op.getFeatures()), op.getAct(), op.getPrologue(), op.getNormAttr()}) {
+        input(e, {int64_t(op.getFeatures()), op.getAct(), op.getPrologue(), op.getNormAttr(), false,
+                  0, 0, op.getAddNormAttr(), op.getKeepSum()}) {
     for (auto [i, attr] : llvm::enumerate(op.getSegments())) {
       auto spec = cast<SegmentAttr>(attr);
       Val weight = e.nextBinding();
@@ -85,7 +86,7 @@ private:
   /// Keeps the sum of weight row `row` in the place of the head's row m.
   void gather(Val head, Val row, Val m, Val sum) {
     Val d = row - head * headDim;
-    auto keep = [&] { e.store(sum, e.at(projected, (m * headDim + d) * 4)); };
+    auto keep = [&] { e.store(sum, e.at(projected, (m * rowStride + d) * 4)); };
     e.when((d >= 0) & (d < headDim), keep);
   }
 
@@ -93,7 +94,8 @@ private:
     RecordLayout record = input.record();
     int64_t rows = fewRowsBlock(record);
     FewRows all(e, {operandOf(roles[0])}, record, rows);
-    projected = e.shared(4 * headDim * rows);
+    rowStride = headDim;
+    projected = e.shared(4 * rowStride * rows);
     Val records = e.shared(0);
     LaunchSpec launch;
     launch.rowsPerBlock[1] = rows;
@@ -130,7 +132,8 @@ private:
 
   LaunchSpec emitMany() {
     ManyRows all(e, {operandOf(roles[0])}, input.record(), kColumns);
-    projected = e.shared(4 * headDim * kColumns);
+    rowStride = headDim + 4; // neighbours in other banks
+    projected = e.shared(4 * rowStride * kColumns);
     LaunchSpec launch;
     launch.block = kMmaWarps * kWarp;
     launch.rowsPerBlock[1] = kColumns;
@@ -161,7 +164,7 @@ private:
   /// What happens to the gathered row m, which is row `row` of the step.
   void finish(size_t i, Val head, Val m, Val row) {
     const Role &role = roles[i];
-    Val y = e.at(projected, m * (4 * headDim)), lane = e.lane();
+    Val y = e.at(projected, m * (4 * rowStride)), lane = e.lane();
     int64_t steps = llvm::divideCeil(headDim, kWarp);
     // A lane has the elements lane, lane + 32, ...
     Vals x;
@@ -269,7 +272,7 @@ private:
 
   Emitter &e;
   QkvKernelOp op;
-  int64_t headDim;
+  int64_t headDim, rowStride = 0;
   Input input;
   SmallVector<Role, 3> roles;
   Val ropeRows, query, keys, values;
