@@ -164,6 +164,10 @@ private:
                        (whyGraph.empty() ? "" : ": " + whyGraph));
     if (!pipeline.quantizes() && !options.calibrate.empty())
       return makeError("--calibrate is of use with --quant or --quant-map only");
+    if (!gpus.empty() && (pipeline.graph || isEncoder(*model.module)))
+      return makeError(options.input + ": is " +
+                       (pipeline.graph ? "a graph of tensors" : "a sentence encoder") +
+                       ", which is compiled for CPUs only; leave out --target " + gpus[0]->name);
     if (pipeline.graph)
       return llvm::Error::success();
     auto trained = (*model.module)->getAttrOfType<mlir::IntegerAttr>("llm.context_length");
