@@ -180,9 +180,16 @@ private:
     pipeline.context = options.context     ? options.context
                        : info.trainContext ? info.trainContext
                                            : pipeline.context;
-    pipeline.f32Activations = options.f32Activations;
-    pipeline.f32Norms = options.mixedActivations;
+    chooseActivations();
     return llvm::Error::success();
+  }
+
+  void chooseActivations() {
+    Activations chosen = options.activations;
+    if (chosen == Activations::Default)
+      chosen = info.isEncoder ? Activations::Mixed : Activations::Int8;
+    pipeline.f32Activations = chosen == Activations::F32;
+    pipeline.f32Norms = chosen == Activations::Mixed;
   }
 
   /// A text is one step; by default it is cut where sentence-transformers cuts it.
@@ -207,8 +214,7 @@ private:
     pipeline.context = options.context ? options.context : usual;
     // Longer than positions is refused where they are planned.
     pipeline.prefillRows = pipeline.context;
-    pipeline.f32Activations = options.f32Activations;
-    pipeline.f32Norms = options.mixedActivations;
+    chooseActivations();
     return llvm::Error::success();
   }
 
@@ -227,7 +233,7 @@ private:
     info.isGraph = pipeline.graph;
     if (info.isGraph)
       return;
-    info.activations = options.f32Activations ? "f32" : options.mixedActivations ? "mixed" : "int8";
+    info.activations = pipeline.f32Activations ? "f32" : pipeline.f32Norms ? "mixed" : "int8";
     info.context = pipeline.context;
     info.layers = llvm::range_size(module.getOps<llm::KvOp>());
     auto forward = module.lookupSymbol<mlir::func::FuncOp>(llm::kForwardName);
@@ -451,7 +457,7 @@ private:
       return makeError("cannot read '" + options.calibrate + "': " + text.getError().message());
     llvm::FileRemover remover;
     CompileOptions source = sourceAside("calibrated", remover);
-    source.f32Activations = true;
+    source.activations = Activations::F32;
     source.numerics = Numerics::Strict;
     if (llvm::Error error = compile(source))
       return error;

@@ -20,14 +20,17 @@ namespace llmc {
 /// 1.3 times the time of prefill, else fast (docs/design/numerics.md).
 enum class Numerics { Default, Strict, Fast };
 
+/// How activations reach the products: with 8 bits, in float32 (the reference mode), or mixed: what
+/// comes out of norms stays float32. Default: mixed for encoders, whose embeddings are compared
+/// with those of others, else int8.
+enum class Activations { Default, Int8, Mixed, F32 };
+
 struct CompileOptions {
   std::string input;
   /// Empty: the input's name with the extension .llmc, in the current folder.
   std::string output;
   std::vector<std::string> targets = {"native"};
-  bool f32Activations = false;
-  /// What comes out of norms stays float32, other activations get 8 bits.
-  bool mixedActivations = false;
+  Activations activations = Activations::Default;
   Numerics numerics = Numerics::Default;
   /// Positions that a sequence may have; 0: as the model was trained.
   int64_t context = 0;

@@ -8,6 +8,7 @@
 #include "compiler/driver/Compile.h"
 #include "tools/llmc/Commands.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include <memory>
 
 using namespace llmc;
@@ -34,7 +35,7 @@ static llvm::Error readQuantMap(llvm::ArrayRef<std::string> arguments,
 void llmc::tool::addCompile(CLI::App &app, Action &action) {
   struct Arguments {
     CompileOptions options;
-    std::string phase = phaseName(Phase::Emit).str(), activations = "int8", numerics;
+    std::string phase = phaseName(Phase::Emit).str(), activations, numerics;
     std::vector<std::string> quantMap;
   };
   auto arguments = std::make_shared<Arguments>();
@@ -50,8 +51,8 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
       ->delimiter(',');
   command
       ->add_option("--activations", arguments->activations,
-                   "int8 (default), f32, the reference mode, or mixed: what comes out of norms "
-                   "stays float32")
+                   "int8, f32, the reference mode, or mixed: what comes out of norms stays float32 "
+                   "(default: mixed for sentence encoders, else int8)")
       ->check(CLI::IsMember({"int8", "f32", "mixed"}));
   command
       ->add_option("--numerics", arguments->numerics,
@@ -117,8 +118,11 @@ void llmc::tool::addCompile(CLI::App &app, Action &action) {
   command->callback([arguments, &action] {
     action = [arguments] {
       CompileOptions &options = arguments->options;
-      options.f32Activations = arguments->activations == "f32";
-      options.mixedActivations = arguments->activations == "mixed";
+      options.activations = llvm::StringSwitch<Activations>(arguments->activations)
+                                .Case("int8", Activations::Int8)
+                                .Case("mixed", Activations::Mixed)
+                                .Case("f32", Activations::F32)
+                                .Default(Activations::Default);
       if (!arguments->numerics.empty())
         options.numerics = arguments->numerics == "fast" ? Numerics::Fast : Numerics::Strict;
       options.compileTo = *parsePhase(arguments->phase);
