@@ -266,14 +266,18 @@ llvm::Expected<CodeObject> cuda::buildCodeObject(ModuleOp scheduled, const Targe
     return makeError("LLVM cannot write PTX");
   pm.run(*module);
   object.ptx = std::string(text);
-  dump(options.dumpDir, "kernels.ptx", [&](llvm::raw_ostream &os) { os << object.ptx; });
+  auto dumpPtx = [&] {
+    dump(options.dumpDir, "kernels.ptx", [&](llvm::raw_ostream &os) { os << object.ptx; });
+  };
+  dumpPtx();
   std::string ptxas = options.assemble ? findPtxas() : "";
   if (ptxas.empty())
     return object;
   std::string log;
-  llvm::Expected<std::string> cubin = assemble(ptxas, object.ptx, target, log);
+  llvm::Expected<std::string> cubin = assembleWithoutSpills(ptxas, object.ptx, target, log);
   if (!cubin)
     return cubin.takeError();
+  dumpPtx();
   dump(options.dumpDir, "ptxas.txt", [&](llvm::raw_ostream &os) { os << log; });
   object.cubin = std::move(*cubin);
   return object;

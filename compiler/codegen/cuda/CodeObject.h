@@ -67,9 +67,16 @@ void registerCodegenDialects(mlir::DialectRegistry &registry);
 /// The ptxas of this machine: $LLMC_PTXAS, on the PATH, or in $CUDA_HOME or /usr/local/cuda; empty
 /// where there is none.
 std::string findPtxas();
+/// The level of register usage that ptxas has by itself, of 0 to 10.
+inline constexpr unsigned kUsageLevel = 5;
 /// Assembles `ptx` for `target`; `log` gets what ptxas -v says.
 llvm::Expected<std::string> assemble(llvm::StringRef ptxas, llvm::StringRef ptx,
-                                     const Target &target, std::string &log);
+                                     const Target &target, std::string &log,
+                                     unsigned usageLevel = kUsageLevel);
+/// The same; where kernels spill, tries bounds of their registers that avoid it, and changes `ptx`
+/// to what was assembled.
+llvm::Expected<std::string> assembleWithoutSpills(llvm::StringRef ptxas, std::string &ptx,
+                                                  const Target &target, std::string &log);
 
 } // namespace llmc::cuda
 

@@ -14,8 +14,9 @@ using namespace llmc;
 using namespace llmc::cuda;
 using namespace llmc::sched;
 
-/// Records of a block on tensor cores.
-static constexpr int64_t kColumns = 64, kGatedColumns = 32;
+/// Records of a block on tensor cores. Before 9.0 64 of them take too much shared memory for two
+/// blocks (8.9) or too many registers (8.0).
+static constexpr int64_t kColumns = 64, kFewerColumns = 32;
 
 namespace {
 /// Everything that happens to a product before it is stored.
@@ -105,6 +106,7 @@ static LaunchSpec emitFew(Emitter &e, LinearKernelOp op, const Input &input,
   Val records = e.shared(0);
   int64_t fixed = e.sharedBytes(), perBlock = all.tilesPerBlock() * int64_t(kWarpRows);
   LaunchSpec launch;
+  launch.minBlocks = kFewBlocks;
   launch.grid[0] = 0;
   for (const Segment &segment : segments)
     launch.grid[0] += blocksOf(segment, perBlock);
@@ -146,7 +148,8 @@ static LaunchSpec emitFew(Emitter &e, LinearKernelOp op, const Input &input,
 static LaunchSpec emitMany(Emitter &e, LinearKernelOp op, const Input &input,
                            ArrayRef<Segment> segments,
                            function_ref<Epilogue(const Segment &)> epilogueOf) {
-  int64_t columns = op.getGated() ? kGatedColumns : kColumns, perBlock = kMmaWarps * kMmaRows;
+  bool fewer = op.getGated() || e.computeCapability() < 90;
+  int64_t columns = fewer ? kFewerColumns : kColumns, perBlock = kMmaWarps * kMmaRows;
   ManyRows products(e, segments[0].operands, input.record(), columns);
   LaunchSpec launch;
   launch.block = kMmaWarps * kWarp;

@@ -27,6 +27,9 @@
 
 namespace llmc::cuda {
 
+/// Blocks of few rows that fit a multiprocessor.
+inline constexpr int64_t kFewBlocks = 2;
+
 /// A power of two; all matrices with rows of K elements have the same.
 int64_t sliceCount(const Matrix &matrix);
 

@@ -98,6 +98,7 @@ private:
     projected = e.shared(4 * rowStride * rows);
     Val records = e.shared(0);
     LaunchSpec launch;
+    launch.minBlocks = kFewBlocks;
     launch.rowsPerBlock[1] = rows;
     launch.sharedBytes = e.sharedBytes();
     launch.sharedBytesPerRow = record.bytes();

@@ -265,4 +265,41 @@ TEST(CudaProducts, RowsThatAreNoUnitsAreRefused) {
   EXPECT_NE(llvm::toString(object.takeError()).find("features = 30"), std::string::npos);
 }
 
+/// What the counters say of `program` for a matrix times one row.
+ptx::Counters countersOf(KernelRunner &runner, const Weight &weight) {
+  Contents contents;
+  contents.set("x", randomFloats(weight.columns, 3, 2));
+  contents.set("w", weight.packed);
+  runner.run("few", {.rows = 1}, contents);
+  return runner.counters();
+}
+
+TEST(CudaProducts, WeightsAreReadOnceAndWhole) {
+  for (const char *name : {"q4_0", "q4_1", "q8_0", "q4_k"}) {
+    SCOPED_TRACE(name);
+    Weight weight(name, 64, 4096, 7);
+    KernelRunner runner(plainModule(weight, true));
+    ptx::Counters counters = countersOf(runner, weight);
+    EXPECT_EQ(counters.globalLoadSectors, counters.globalLoadIdealSectors);
+    // Each of the two blocks reads the row of activations, and the step.
+    uint64_t others = 2 * (4 * weight.columns + 4096);
+    EXPECT_GE(counters.globalLoadBytes, weight.packed.size());
+    EXPECT_LE(counters.globalLoadBytes, weight.packed.size() + others);
+    EXPECT_EQ(counters.localBytes, 0u);
+  }
+}
+
+TEST(CudaProducts, InstructionsPerWeight) {
+  // A block of 32 rows makes the records of the whole input for itself, which counts, too.
+  for (auto [name, most] : {std::pair("q4_0", 2.0), {"q4_1", 2.0}, {"q8_0", 2.0}}) {
+    Weight weight(name, 64, 4096, 7);
+    KernelRunner runner(plainModule(weight, true));
+    double perWeight =
+        double(countersOf(runner, weight).totalLanes()) / double(weight.rows * weight.columns);
+    EXPECT_LE(perWeight, most) << name;
+    if (getenv("LLMC_TEST_VERBOSE"))
+      printf("%s: %.3f instructions per weight\n", name, perWeight);
+  }
+}
+
 } // namespace
