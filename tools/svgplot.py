@@ -65,3 +65,38 @@ def line_plot(title, x_label, y_label, series, log_x=True):
         out.append(f'<rect x="{legend}" y="25" width="10" height="10" fill="{color}"/>')
         out.append(_text(legend + 14, 34, name, "start"))
     return "\n".join(out + ["</svg>"]) + "\n"
+
+
+def stacked_bars(title, x_label, parts, bars):
+    """The text of an SVG file with horizontal bars: {name: [a value for each of `parts`]}."""
+    left, row = 150, 26
+    height = TOP + row * len(bars) + BOTTOM
+    highest = max((sum(values) for values in bars.values()), default=0) or 1
+    step = _nice_step(highest)
+    right = math.ceil(highest / step) * step
+
+    def at_x(x):
+        return left + x / right * (WIDTH - left - RIGHT - 12)
+
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+           f'width="{WIDTH}" height="{height}" font-family="sans-serif" font-size="12">',
+           f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
+           _text(WIDTH / 2, 18, title, extra=' font-size="14" font-weight="bold"'),
+           _text((left + WIDTH) / 2, height - 8, x_label)]
+    bottom = height - BOTTOM
+    for tick in range(round(right / step) + 1):
+        x = at_x(tick * step)
+        out.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{bottom}" stroke="#ddd"/>')
+        out.append(_text(x, bottom + 16, f"{tick * step:g}"))
+    for i, (name, values) in enumerate(bars.items()):
+        y, begin = TOP + row * i + 4, 0
+        out.append(_text(left - 6, y + 13, name, "end"))
+        for value, color in zip(values, COLORS):
+            out.append(f'<rect x="{at_x(begin):.1f}" y="{y}" width="{at_x(value) - left:.1f}" '
+                       f'height="{row - 8}" fill="{color}"/>')
+            begin += value
+    for i, name in enumerate(parts):
+        x = 24 + i * 150
+        out.append(f'<rect x="{x}" y="25" width="10" height="10" fill="{COLORS[i]}"/>')
+        out.append(_text(x + 14, 34, name, "start"))
+    return "\n".join(out + ["</svg>"]) + "\n"

@@ -99,8 +99,9 @@ def llama_metadata(layers, width, heads, kv_heads, mlp, context, arch="llama", *
 
 
 def random_model(seed=1, layers=2, width=64, heads=4, kv_heads=2, mlp=128, vocabulary=256,
-                 context=256, encoding="f32", tied=True, tokenizer=None, **entries):
-    """F-rand. `encoding` is that of all matrices; 256-blocks need a width and mlp of 256 n.
+                 context=256, encoding="f32", tied=True, tokenizer=None, distinct=None, **entries):
+    """F-rand. `encoding` is that of all matrices; 256-blocks need a width and mlp of 256 n. With
+    `distinct`, so many elements of each are random, and the others repeat them: for large models.
 
     `tokenizer` is metadata of a *_vocabulary() of `vocabulary` tokens; None: token ids only.
     """
@@ -112,7 +113,8 @@ def random_model(seed=1, layers=2, width=64, heads=4, kv_heads=2, mlp=128, vocab
 
     def matrix(name, rows, columns, scale=None):
         model.add(name, (rows, columns),
-                  random_weight(rng, rows, columns, encoding, scale or columns ** -0.5), encoding)
+                  random_weight(rng, rows, columns, encoding, scale or columns ** -0.5, distinct),
+                  encoding)
 
     def norm(name, size=width):
         model.add(name, (size,), [rng.uniform(0.5, 1.5) for _ in range(size)])

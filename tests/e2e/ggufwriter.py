@@ -54,6 +54,21 @@ def _scalar(type, value):
     return string(value) if type == STRING else struct.pack("<" + _PACK[type], value)
 
 
+class Repeated:
+    """Bytes of a large tensor: a pattern, over and over. They are not held in memory."""
+
+    def __init__(self, pattern, size):
+        self.pattern, self.size = pattern, size
+
+    def __len__(self):
+        return self.size
+
+    def pieces(self):
+        piece = self.pattern * max(1, (1 << 22) // len(self.pattern))
+        for start in range(0, self.size, len(piece)):
+            yield piece[:self.size - start]
+
+
 class Gguf:
     """A file in the making. `metadata` is a dict or, to repeat a key, a list of pairs.
 
@@ -86,10 +101,11 @@ class Gguf:
 
     def add(self, name, shape, data, encoding="f32", **overrides):
         """Adds a tensor of floats (encoded here) or bytes."""
-        if not isinstance(data, (bytes, bytearray)):
+        if not isinstance(data, (bytes, bytearray, Repeated)):
             data = encode(data, encoding)
         self.tensors.append(dict(name=name, shape=tuple(shape), encoding=encoding,
-                                 data=bytes(data), **overrides))
+                                 data=data if isinstance(data, Repeated) else bytes(data),
+                                 **overrides))
         return self
 
     def tensor(self, name):
@@ -124,18 +140,30 @@ class Gguf:
             offset = align(offset + len(t["data"]), alignment)
         return b"".join(out)
 
-    def bytes(self):
+    def pieces(self):
+        """The file, one piece of bytes after the other."""
         alignment = self.header.get("alignment", 32)
-        out = bytearray(self.header_bytes())
-        for i, t in enumerate(self.tensors):
-            out += bytes(align(len(out), alignment) - len(out))
-            out += t["data"]
+        header = self.header_bytes()
+        yield header
+        size = len(header)
+        for t in self.tensors:
+            padding = align(size, alignment) - size
+            yield bytes(padding)
+            if isinstance(t["data"], Repeated):
+                yield from t["data"].pieces()
+            else:
+                yield t["data"]
+            size += padding + len(t["data"])
         if self.pad_last and self.tensors:
-            out += bytes(align(len(out), alignment) - len(out))
-        return bytes(out)
+            yield bytes(align(size, alignment) - size)
+
+    def bytes(self):
+        return b"".join(self.pieces())
 
     def write(self, path):
-        pathlib.Path(path).write_bytes(self.bytes())
+        with open(path, "wb") as file:
+            for piece in self.pieces():
+                file.write(piece)
         return path
 
 
@@ -187,8 +215,13 @@ def encode(values, encoding):
     return bytes(out)
 
 
-def random_weight(rng, rows, columns, encoding, scale):
-    """A weight of about that magnitude; block encodings are random bits with a small scale."""
+def random_weight(rng, rows, columns, encoding, scale, distinct=None):
+    """A weight of about that magnitude; block encodings are random bits with a small scale. With
+    `distinct`, so many elements are random, and the others repeat them."""
+    if distinct and distinct < rows * columns:
+        _, elements, size, _ = ENCODINGS[encoding]
+        return Repeated(random_weight(rng, 1, align(distinct, elements), encoding, scale),
+                        rows * columns // elements * size)
     if encoding in ("f32", "f16", "bf16"):
         return encode([rng.gauss(0, scale) for _ in range(rows * columns)], encoding)
     _, elements, size, scales = ENCODINGS[encoding]

@@ -26,6 +26,7 @@ MAY_INCLUDE = {
     "compiler/codegen/kernels": [*LLVM, "compiler/weights"],
     "compiler/codegen/cuda": [*WEIGHTS, *CONTRACT],
     "compiler/codegen/cpu": [*WEIGHTS, "lld", "compiler/codegen/kernels", *CONTRACT],
+    "compiler/analysis": LLVM,
     "compiler/artifact": [*WEIGHTS, *CONTRACT],
     "compiler/reference": WEIGHTS,
     "compiler/driver": [*LLVM, "compiler", "frontends", "passes", *RUNTIME],

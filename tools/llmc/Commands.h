@@ -26,6 +26,7 @@ void addInspect(CLI::App &app, Action &action);
 void addEval(CLI::App &app, Action &action);
 void addRenderTemplate(CLI::App &app, Action &action);
 void addOperators(CLI::App &app, Action &action);
+void addReport(CLI::App &app, Action &action);
 
 inline llvm::Error makeError(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);

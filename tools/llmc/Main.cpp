@@ -21,6 +21,7 @@ int main(int argc, char **argv) {
   addEval(app, action);
   addRenderTemplate(app, action);
   addOperators(app, action);
+  addReport(app, action);
 
   try {
     app.parse(argc, argv);
