@@ -28,6 +28,7 @@ SOURCES = {
     "smollm2": (lambda: model("smollm2-135m"), ALL, ()),  # Q4_1, Q8_0
     "gemma3 int4": (lambda: model("gemma3-270m"), ALL, ("--quant", "int4")),
     "genai int4": (lambda: materialized("genai-int4"), NEWEST, ()),
+    "optimum int8": (lambda: materialized("optimum-fp32"), NEWEST, ("--quant", "int8")),
 }
 
 # All that ptxas may say. Whatever else it has to tell, as of wgmma that it has to serialize, fails.
