@@ -26,6 +26,7 @@ FEW_THREADS, MANY_THREADS = 512, {"sm80": 256, "sm89": 128, "sm90": 256}
 ALL, NEWEST = ("sm80", "sm89", "sm90"), ("sm90",)
 SOURCES = {
     "smollm2": (lambda: model("smollm2-135m"), ALL, ()),  # Q4_1, Q8_0
+    "gemma3": (lambda: model("gemma3-270m"), ALL, ()),  # Q5_0, Q8_0, Q6_K
     "gemma3 int4": (lambda: model("gemma3-270m"), ALL, ("--quant", "int4")),
     "genai int4": (lambda: materialized("genai-int4"), NEWEST, ()),
     "optimum int8": (lambda: materialized("optimum-fp32"), NEWEST, ("--quant", "int8")),
