@@ -183,6 +183,7 @@ for _name in SOURCES:
     setattr(Gates, "test_" + _name.replace(" ", "_"),
             lambda self, name=_name: self.check(name))
 
+
 @unittest.skipUnless((BIN.parent / "mockcuda/libcuda.so.1").exists(), "no emulator was built")
 class Traffic(TestCase):
     def test_bytes_and_instructions(self):
@@ -205,6 +206,9 @@ class Traffic(TestCase):
                    for row, counts in counters)
         self.assertLessEqual(read, 1.3 * needed)
         self.assertGreaterEqual(read, 0.99 * needed)
+        # Different bytes: activations are next to nothing.
+        self.assertLessEqual(counted["touched_bytes"], 1.05 * needed)
+        self.assertGreaterEqual(counted["touched_bytes"], 0.99 * needed)
         for row, counts in counters:
             self.assertEqual(counts["local_bytes"], 0, row["kernel"])
             if row["op"] in ("qkv", "attn_out", "ffn_up", "ffn_down", "logits"):

@@ -164,6 +164,19 @@ TEST_F(Basic, AddsVectors) {
   EXPECT_EQ(h.machine.counters.globalStoreRequests, 32u);
   EXPECT_EQ(h.machine.counters.globalStoreSectors, 125u);
   EXPECT_EQ(h.memory.touchedBytes(), 8000u);
+  h.memory.free(c); // was only written
+  EXPECT_EQ(h.memory.touchedBytes(), 8000u);
+}
+
+TEST_F(Basic, CountsWhatWasReadOfFreedMemory) {
+  std::vector<float> a(1000);
+  uint64_t x = h.upload(a);
+  Error e = h.launch("add", 8, 128, x, x, h.allocate(4000), 1000);
+  ASSERT_FALSE(e) << e.message;
+  h.memory.free(x);
+  EXPECT_EQ(h.memory.touchedBytes(), 4000u);
+  h.memory.resetTouched();
+  EXPECT_EQ(h.memory.touchedBytes(), 0u);
 }
 
 TEST_F(Basic, SumsOfBlocks) {

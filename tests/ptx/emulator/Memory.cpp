@@ -104,6 +104,7 @@ bool DeviceMemory::free(uint64_t address) {
   if (it == allocations.end())
     return false;
   Allocation &a = it->second;
+  freedTouched += a.touched.count();
   if (!a.host) {
     inUse -= a.size;
     uint64_t need = (a.size + gap * 2 - 1) / gap * gap;
@@ -127,13 +128,14 @@ Allocation *DeviceMemory::find(uint64_t address) {
 }
 
 uint64_t DeviceMemory::touchedBytes() const {
-  uint64_t n = 0;
+  uint64_t n = freedTouched;
   for (const auto &[base, a] : allocations)
     n += a.touched.count();
   return n;
 }
 
 void DeviceMemory::resetTouched() {
+  freedTouched = 0;
   for (auto &[base, a] : allocations)
     a.touched.clear();
 }

@@ -75,11 +75,12 @@ public:
   Allocation *nearest(uint64_t address);
   uint64_t used() const { return inUse; }
   uint64_t capacity() const { return limit; }
+  /// Bytes that kernels have read at least once, those of freed memory included.
   uint64_t touchedBytes() const;
   void resetTouched();
 
 private:
-  uint64_t region = 0, regionSize = 0, top = 0, limit = 0, inUse = 0;
+  uint64_t region = 0, regionSize = 0, top = 0, limit = 0, inUse = 0, freedTouched = 0;
   std::map<uint64_t, Allocation> allocations; // by base
   std::multimap<uint64_t, uint64_t> holes;    // size -> base, of what was freed
 };
