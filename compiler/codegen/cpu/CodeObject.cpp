@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/cpu/CodeObject.h"
+#include "compiler/codegen/common/LlvmModule.h"
 #include "compiler/codegen/cpu/Emitter.h"
 #include "compiler/codegen/cpu/TensorKernel.h"
 #include "lld/Common/Driver.h"
@@ -27,7 +28,6 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -198,23 +198,6 @@ static std::unique_ptr<llvm::TargetMachine> createTargetMachine(const UkernelIsa
       quick ? llvm::CodeGenOptLevel::Less : llvm::CodeGenOptLevel::Aggressive));
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine, bool quick) {
-  llvm::LoopAnalysisManager lam;
-  llvm::FunctionAnalysisManager fam;
-  llvm::CGSCCAnalysisManager cgam;
-  llvm::ModuleAnalysisManager mam;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(mam);
-  builder.registerCGSCCAnalyses(cgam);
-  builder.registerFunctionAnalyses(fam);
-  builder.registerLoopAnalyses(lam);
-  builder.crossRegisterProxies(lam, fam, cgam, mam);
-  builder
-      .buildPerModuleDefaultPipeline(quick ? llvm::OptimizationLevel::O1
-                                           : llvm::OptimizationLevel::O3)
-      .run(module, mam);
-}
-
 static llvm::Expected<std::string> emitObject(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::SmallString<0> bytes;
   llvm::raw_svector_ostream stream(bytes);
@@ -249,24 +232,12 @@ static llvm::Expected<std::string> linkShared(llvm::StringRef object) {
   return (*file)->getBuffer().str();
 }
 
-static void dump(llvm::StringRef dir, llvm::StringRef name,
-                 llvm::function_ref<void(llvm::raw_ostream &)> print) {
-  if (dir.empty())
-    return;
-  llvm::SmallString<128> path(dir);
-  llvm::sys::path::append(path, name);
-  std::error_code ec;
-  llvm::raw_fd_ostream stream(path, ec);
-  if (!ec)
-    print(stream);
-}
-
 llvm::Expected<CodeObject> cpu::buildCodeObject(ModuleOp scheduled, const UkernelIsa &isa,
                                                 const CodeOptions &options) {
   CodeObject object;
   llvm::StringRef dumpDir = options.dumpDir;
   mlir::OwningOpRef<ModuleOp> kernels = emitKernels(scheduled, isa, options, object);
-  dump(dumpDir, "kernels.mlir", [&](llvm::raw_ostream &os) { kernels->print(os); });
+  dumpText(dumpDir, "kernels.mlir", [&](llvm::raw_ostream &os) { kernels->print(os); });
   if (llvm::Error error = lowerToLLVM(*kernels, !scheduled.getOps<sched::TensorKernelOp>().empty()))
     return error;
 
@@ -312,11 +283,11 @@ llvm::Expected<CodeObject> cpu::buildCodeObject(ModuleOp scheduled, const Ukerne
     if (function.getName() != LLMC_QUERY_SYMBOL)
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
   }
-  dump(dumpDir, "kernels.ll", [&](llvm::raw_ostream &os) { module->print(os, nullptr); });
+  dumpText(dumpDir, "kernels.ll", [&](llvm::raw_ostream &os) { module->print(os, nullptr); });
   if (llvm::verifyModule(*module, &llvm::errs()))
     return makeError("generated kernels are not valid LLVM IR");
-  optimize(*module, *machine, options.quick);
-  dump(dumpDir, "kernels.opt.ll", [&](llvm::raw_ostream &os) { module->print(os, nullptr); });
+  optimizeModule(*module, *machine, options.quick);
+  dumpText(dumpDir, "kernels.opt.ll", [&](llvm::raw_ostream &os) { module->print(os, nullptr); });
   llvm::Expected<std::string> relocatable = emitObject(*module, *machine);
   if (!relocatable)
     return relocatable.takeError();

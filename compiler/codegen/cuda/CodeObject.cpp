@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/cuda/CodeObject.h"
+#include "compiler/codegen/common/LlvmModule.h"
 #include "compiler/codegen/cuda/Kernels.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -24,7 +25,6 @@
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/TargetSelect.h"
@@ -206,39 +206,13 @@ static std::unique_ptr<llvm::TargetMachine> createTargetMachine(const Target &ta
                                  llvm::CodeGenOptLevel::Aggressive));
 }
 
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager lam;
-  llvm::FunctionAnalysisManager fam;
-  llvm::CGSCCAnalysisManager cgam;
-  llvm::ModuleAnalysisManager mam;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(mam);
-  builder.registerCGSCCAnalyses(cgam);
-  builder.registerFunctionAnalyses(fam);
-  builder.registerLoopAnalyses(lam);
-  builder.crossRegisterProxies(lam, fam, cgam, mam);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, mam);
-}
-
-static void dump(llvm::StringRef dir, llvm::StringRef name,
-                 llvm::function_ref<void(llvm::raw_ostream &)> print) {
-  if (dir.empty())
-    return;
-  llvm::SmallString<128> path(dir);
-  llvm::sys::path::append(path, name);
-  std::error_code ec;
-  llvm::raw_fd_ostream stream(path, ec);
-  if (!ec)
-    print(stream);
-}
-
 llvm::Expected<CodeObject> cuda::buildCodeObject(ModuleOp scheduled, const Target &target,
                                                  const CodeOptions &options) {
   CodeObject object;
   llvm::Expected<mlir::OwningOpRef<ModuleOp>> kernels = emitKernels(scheduled, target, object);
   if (!kernels)
     return kernels.takeError();
-  dump(options.dumpDir, "kernels.mlir", [&](llvm::raw_ostream &os) { (*kernels)->print(os); });
+  dumpText(options.dumpDir, "kernels.mlir", [&](llvm::raw_ostream &os) { (*kernels)->print(os); });
   if (llvm::Error error = lowerToLLVM(**kernels))
     return error;
   llvm::LLVMContext context;
@@ -253,12 +227,13 @@ llvm::Expected<CodeObject> cuda::buildCodeObject(ModuleOp scheduled, const Targe
     return makeError("no code generator for " + target.name + ": " + error);
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
-  dump(options.dumpDir, "kernels.ll", [&](llvm::raw_ostream &os) { module->print(os, nullptr); });
+  dumpText(options.dumpDir, "kernels.ll",
+           [&](llvm::raw_ostream &os) { module->print(os, nullptr); });
   if (llvm::verifyModule(*module, &llvm::errs()))
     return makeError("generated kernels are not valid LLVM IR");
-  optimize(*module, *machine);
-  dump(options.dumpDir, "kernels.opt.ll",
-       [&](llvm::raw_ostream &os) { module->print(os, nullptr); });
+  optimizeModule(*module, *machine);
+  dumpText(options.dumpDir, "kernels.opt.ll",
+           [&](llvm::raw_ostream &os) { module->print(os, nullptr); });
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream stream(text);
   llvm::legacy::PassManager pm;
@@ -267,7 +242,7 @@ llvm::Expected<CodeObject> cuda::buildCodeObject(ModuleOp scheduled, const Targe
   pm.run(*module);
   object.ptx = std::string(text);
   auto dumpPtx = [&] {
-    dump(options.dumpDir, "kernels.ptx", [&](llvm::raw_ostream &os) { os << object.ptx; });
+    dumpText(options.dumpDir, "kernels.ptx", [&](llvm::raw_ostream &os) { os << object.ptx; });
   };
   dumpPtx();
   std::string ptxas = options.assemble ? findPtxas() : "";
@@ -278,7 +253,7 @@ llvm::Expected<CodeObject> cuda::buildCodeObject(ModuleOp scheduled, const Targe
   if (!cubin)
     return cubin.takeError();
   dumpPtx();
-  dump(options.dumpDir, "ptxas.txt", [&](llvm::raw_ostream &os) { os << log; });
+  dumpText(options.dumpDir, "ptxas.txt", [&](llvm::raw_ostream &os) { os << log; });
   object.cubin = std::move(*cubin);
   return object;
 }

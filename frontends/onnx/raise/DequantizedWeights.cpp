@@ -61,6 +61,7 @@ const Value *WeightRefs::constantOf(const Value *value) {
   Value &result = made.emplace_back();
   result.name = value->name;
   result.type = computed->type;
+  result.shape.emplace(computed->dims.begin(), computed->dims.end());
   result.constant = std::move(*computed);
   return &result;
 }

@@ -16,6 +16,18 @@ using llvm::Twine;
 using MeaningKind = Meaning::Kind;
 using FactorKind = Factor::Kind;
 
+Meaning onnx::presentCache(int cache, int64_t heads, int64_t dim) {
+  Meaning m;
+  m.kind = MeaningKind::Cache;
+  m.cache = cache;
+  m.layout = Layout();
+  m.layout->axes.resize(4);
+  m.layout->axes[1] = {{FactorKind::Feature, heads, dim}};
+  m.layout->axes[2] = {{FactorKind::Time, 0, 0}};
+  m.layout->axes[3] = {{FactorKind::Feature, dim, 1}};
+  return m;
+}
+
 //===----------------------------------------------------------------------===//
 // Symbols
 //===----------------------------------------------------------------------===//
@@ -675,17 +687,8 @@ bool Raiser::visitGroupQuery(Node &node) {
     const Value *present = node.output(1 + i);
     if (isPast)
       appended[past] = present;
-    if (present) {
-      Meaning m;
-      m.kind = MeaningKind::Cache;
-      m.cache = operands[i];
-      m.layout = Layout();
-      m.layout->axes.resize(4);
-      m.layout->axes[1] = {{FactorKind::Feature, kvHeads, dim}};
-      m.layout->axes[2] = {{FactorKind::Time, 0, 0}};
-      m.layout->axes[3] = {{FactorKind::Feature, dim, 1}};
-      meanings[present] = std::move(m);
-    }
+    if (present)
+      meanings[present] = presentCache(operands[i], kvHeads, dim);
   }
   Scores s;
   s.query = rows[0];

@@ -58,17 +58,8 @@ bool Raiser::visitMultiHead(Node &node) {
     operands[i] = int(caches.size()) - 1;
     if (isPast)
       appended[past] = present;
-    if (present) {
-      Meaning m;
-      m.kind = MeaningKind::Cache;
-      m.cache = operands[i];
-      m.layout = Layout();
-      m.layout->axes.resize(4);
-      m.layout->axes[1] = {{FactorKind::Feature, heads, dim}};
-      m.layout->axes[2] = {{FactorKind::Time, 0, 0}};
-      m.layout->axes[3] = {{FactorKind::Feature, dim, 1}};
-      meanings[present] = std::move(m);
-    }
+    if (present)
+      meanings[present] = presentCache(operands[i], heads, dim);
   }
   Scores s;
   s.query = rows[0];

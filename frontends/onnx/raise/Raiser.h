@@ -115,6 +115,9 @@ struct Meaning {
   std::shared_ptr<Scores> scores;
 };
 
+/// Of an operator's output [batch, heads, time, dim] that is cache `cache`.
+Meaning presentCache(int cache, int64_t heads, int64_t dim);
+
 /// What a graph makes of the rows of a text.
 struct Pooling {
   llvm::StringRef kind; ///< "mean", "cls", "last"

@@ -76,19 +76,7 @@ const Value *WeightRefs::baseOf(const Value *value, bool &transposed) {
     transposed = flipped;
     return base;
   }
-  Roles none;
-  none.sequenceSymbol = none.pastSymbol = ~0u;
-  llvm::Expected<Tensor> computed = Probe(model, none, 1, 0).evaluate(*value);
-  if (!computed) {
-    llvm::consumeError(computed.takeError());
-    return nullptr;
-  }
-  Value &result = made.emplace_back();
-  result.name = value->name;
-  result.type = computed->type;
-  result.shape.emplace(computed->dims.begin(), computed->dims.end());
-  result.constant = std::move(*computed);
-  return &result;
+  return constantOf(value);
 }
 
 /// The constant of 8-bit integers behind casts to a float; null where it is anything else.
