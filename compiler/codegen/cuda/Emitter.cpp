@@ -129,11 +129,6 @@ Val Emitter::block(unsigned dim) {
          : dim == 1 ? special<NVVM::BlockIdYOp>()
                     : special<NVVM::BlockIdZOp>();
 }
-Val Emitter::gridDim(unsigned dim) {
-  return dim == 0   ? special<NVVM::GridDimXOp>()
-         : dim == 1 ? special<NVVM::GridDimYOp>()
-                    : special<NVVM::GridDimZOp>();
-}
 
 Val Emitter::stepField(int64_t offset) {
   return load(i32Type(), at(wrap(function.getArguments().back()), offset), true);

@@ -102,7 +102,6 @@ public:
   Val lane();              ///< i32, in the warp
   Val warp();              ///< i32, in the block; all lanes take part
   Val block(unsigned dim); ///< i32
-  Val gridDim(unsigned dim);
   // Of the step; only after dependencies(). i32 or addresses.
   Val rows() { return stepField(0); }
   Val position() { return stepField(4); }
@@ -145,7 +144,6 @@ public:
   Val minOf(Val a, Val b);
   Val absOf(Val a); ///< f32
   Val select(Val condition, Val a, Val b);
-  Val both(Val a, Val b) { return a & b; }
   Val negate(Val a); ///< f32 or f64
   Val sqrtOf(Val a); ///< f32, correctly rounded
   /// e^x, tanh x, and the activation, within some units of the last place.

@@ -242,7 +242,7 @@ static void writeLogits(Emitter &e, int64_t n, float factor, Val x, Val out, Val
         },
         [&] { return Vals{least}; })[0];
     greatest = e.warpMax(greatest, threads);
-    e.when(e.both(k % LLMC_LOGIT_BLOCK == 0, k < n),
+    e.when((k % LLMC_LOGIT_BLOCK == 0) & (k < n),
            [&] { e.store(greatest, e.at(maxima, k / LLMC_LOGIT_BLOCK * 4)); });
   });
 }
